@@ -1,0 +1,477 @@
+//! The ledger of one response: which items were announced, and what later events must carry.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::identity::{Field, Identity};
+use crate::item::{Item, Payload};
+use crate::mint;
+use crate::pairing::is_call;
+use crate::report::{Change, Report};
+use crate::vocabulary::Scope;
+
+/// What the caller wants beyond the contract, and how much a stream may make it hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// Announce ids under the conventional prefix of their type. Only where the events are
+    /// made: on the wire the server has announced its own id already.
+    pub conventional_ids: bool,
+    /// How many items one response may have.
+    pub max_items: usize,
+    /// How long an identity field may be, in bytes.
+    pub max_identity_bytes: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            conventional_ids: false,
+            max_items: 4096,
+            max_identity_bytes: 8192,
+        }
+    }
+}
+
+/// The stream is beyond a limit of the [`Policy`]: it is to pass unchanged from here on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GaveUp {
+    /// More items than [`Policy::max_items`].
+    TooManyItems,
+    /// An identity field longer than [`Policy::max_identity_bytes`].
+    IdentityTooLong,
+}
+
+impl std::fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::TooManyItems => "the response has more output items than the limit",
+            Self::IdentityTooLong => "an id, call_id, name or label is longer than the limit",
+        })
+    }
+}
+
+impl std::error::Error for GaveUp {}
+
+/// What to do with one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Send it as an event of the item in `slot`, which is its `output_index`.
+    Send {
+        /// The item's place, counted from 0 in order of announcement.
+        slot: usize,
+        /// The item was never announced: announce it first.
+        announce: Option<Announce>,
+    },
+    /// Do not send it: it repeats, or announces nothing.
+    Drop,
+}
+
+/// How to announce an item that upstream did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Announce {
+    /// Whether a content part must be opened too, since a client indexes it next.
+    pub open_part: bool,
+}
+
+/// An announced item.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) identity: Identity,
+    /// As upstream announced it; other ids of upstream are looked up in `Ledger::by_id`.
+    pub(crate) upstream: Identity,
+    pub(crate) payload: Option<Payload>,
+    pub(crate) closed: bool,
+    /// A dropped second announcement is under way; its events are dropped up to its close.
+    repeats: bool,
+}
+
+/// Who answers to an id: several items may, where a server is careless.
+#[derive(Debug, Clone, Copy)]
+enum Owner {
+    One(usize),
+    Many,
+}
+
+/// Learns what was announced and says which identity a later mention must carry.
+///
+/// One ledger serves one stream. Its callers give it small values and apply what it decides
+/// to their own kind of event: objects in process, bytes on the wire.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    policy: Policy,
+    response_id: String,
+    pub(crate) entries: Vec<Entry>,
+    by_index: HashMap<u64, usize>,
+    by_id: HashMap<String, Owner>,
+    by_call_id: HashMap<String, Owner>,
+    taken_ids: HashSet<String>,
+    taken_call_ids: HashSet<String>,
+    pub(crate) finished: bool,
+    pub(crate) report: Report,
+}
+
+impl Ledger {
+    /// An empty ledger under `policy`.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            ..Self::default()
+        }
+    }
+
+    /// `response.created`: begins a response, or a further round of one without an end yet.
+    ///
+    /// Returns whether it begins a response. A stream body may hold several, one after the
+    /// other; nothing of the last one, its ids included, is remembered.
+    pub fn created(&mut self, response_id: Option<&str>) -> bool {
+        let begins = self.finished || (self.entries.is_empty() && self.response_id.is_empty());
+        if begins {
+            let report = self.report;
+            *self = Self::new(self.policy);
+            self.report = report;
+            response_id
+                .unwrap_or_default()
+                .clone_into(&mut self.response_id);
+        }
+        begins
+    }
+
+    /// `response.output_item.added`.
+    ///
+    /// # Errors
+    ///
+    /// [`GaveUp`] where a limit of the policy is passed.
+    pub fn added(&mut self, index: Option<u64>, item: Option<&Item>) -> Result<Decision, GaveUp> {
+        let Some(item) = item else {
+            return Ok(self.dropped());
+        };
+        if let Some(slot) = self.repeated(index, &item.identity) {
+            if let Some(entry) = self.entries.get_mut(slot) {
+                entry.repeats = true;
+            }
+            self.by_index.extend(index.map(|index| (index, slot)));
+            return Ok(self.dropped());
+        }
+        let slot = self.admit(index, &item.identity)?;
+        self.share(slot);
+        self.moved(index, slot);
+        Ok(Decision::Send {
+            slot,
+            announce: None,
+        })
+    }
+
+    /// An item-scoped event that names its item by `output_index` and `item_id`.
+    ///
+    /// # Errors
+    ///
+    /// [`GaveUp`] where a limit of the policy is passed.
+    pub fn mentioned(
+        &mut self,
+        scope: &Scope,
+        index: Option<u64>,
+        item_id: Option<&str>,
+    ) -> Result<Decision, GaveUp> {
+        let item_id = item_id.filter(|id| !id.is_empty());
+        let named = item_id.and_then(|id| self.owner_of(id));
+        let placed = index.and_then(|index| self.by_index.get(&index).copied());
+        for slot in [named, placed].into_iter().flatten() {
+            let Some(entry) = self.entries.get(slot) else {
+                continue;
+            };
+            if !scope.family.fits(&entry.identity.kind) {
+                continue;
+            }
+            if !entry.closed {
+                self.moved(index, slot);
+                return Ok(Decision::Send {
+                    slot,
+                    announce: None,
+                });
+            }
+            if entry.repeats || !scope.carries_payload {
+                return Ok(self.dropped());
+            }
+        }
+        if index.is_none()
+            && let Some(slot) = self.last_open(|kind| scope.family.fits(kind))
+        {
+            return Ok(Decision::Send {
+                slot,
+                announce: None,
+            });
+        }
+        let mut identity = Identity::of_kind(scope.family.kind());
+        identity.set(Field::Id, item_id.map(str::to_owned));
+        let slot = self.admit(index, &identity)?;
+        self.report.count(Change::AnnouncedLate);
+        Ok(Decision::Send {
+            slot,
+            announce: Some(Announce {
+                open_part: identity.kind == "message" && !scope.opens_part,
+            }),
+        })
+    }
+
+    /// `response.output_item.done`.
+    ///
+    /// # Errors
+    ///
+    /// [`GaveUp`] where a limit of the policy is passed.
+    pub fn done(&mut self, index: Option<u64>, item: Option<&Item>) -> Result<Decision, GaveUp> {
+        let Some(item) = item else {
+            return Ok(self.dropped());
+        };
+        let identity = &item.identity;
+        let named = identity.id.as_deref().and_then(|id| self.owner_of(id));
+        let called = identity
+            .call_id
+            .as_deref()
+            .and_then(|id| self.caller_of(id));
+        let placed = index.and_then(|index| self.by_index.get(&index).copied());
+        for (slot, by_name) in [(named, true), (called, true), (placed, false)] {
+            let Some((slot, entry)) = slot.and_then(|slot| Some((slot, self.entries.get(slot)?)))
+            else {
+                continue;
+            };
+            if entry.identity.kind != identity.kind {
+                continue;
+            }
+            if !entry.closed {
+                return Ok(self.close(index, slot, item));
+            }
+            let says_nothing_new =
+                item.payload.empty || entry.payload.is_some_and(|said| said == item.payload);
+            if by_name && (entry.repeats || says_nothing_new) {
+                if let Some(entry) = self.entries.get_mut(slot) {
+                    entry.repeats = false;
+                }
+                return Ok(self.dropped());
+            }
+        }
+        if index.is_none()
+            && let Some(slot) = self.last_open(|kind| kind == identity.kind)
+        {
+            return Ok(self.close(index, slot, item));
+        }
+        let slot = self.admit(index, identity)?;
+        self.report.count(Change::AnnouncedLate);
+        self.close(None, slot, item);
+        Ok(Decision::Send {
+            slot,
+            announce: Some(Announce { open_part: false }),
+        })
+    }
+
+    /// What of `carried`, a later mention of the item in `slot`, must be replaced (C1).
+    pub fn corrections(&mut self, slot: usize, carried: &Identity) -> Vec<(Field, String)> {
+        let Some(entry) = self.entries.get(slot) else {
+            return Vec::new();
+        };
+        let corrections: Vec<(Field, String)> = entry
+            .identity
+            .corrections(carried)
+            .map(|(field, value)| (field, value.to_owned()))
+            .collect();
+        if !corrections.is_empty() {
+            self.report.count(Change::IdentityKept);
+        }
+        corrections
+    }
+
+    /// The announced identity of the item in `slot`.
+    #[must_use]
+    pub fn identity(&self, slot: usize) -> Option<&Identity> {
+        self.entries.get(slot).map(|entry| &entry.identity)
+    }
+
+    /// What was changed so far.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Gives an item the next slot, under an id that no other item of the response has.
+    pub(crate) fn admit(
+        &mut self,
+        index: Option<u64>,
+        upstream: &Identity,
+    ) -> Result<usize, GaveUp> {
+        if self.entries.len() >= self.policy.max_items {
+            return Err(GaveUp::TooManyItems);
+        }
+        if upstream.longest_field() > self.policy.max_identity_bytes {
+            return Err(GaveUp::IdentityTooLong);
+        }
+        let slot = self.entries.len();
+        let mut identity = upstream.clone();
+        let wanted = upstream.id.as_ref().or(upstream.call_id.as_ref());
+        let wanted = wanted.map(|id| {
+            if self.policy.conventional_ids {
+                mint::conventional(&upstream.kind, id)
+            } else {
+                id.clone()
+            }
+        });
+        identity.id = Some(self.usable_id(slot, &upstream.kind, wanted));
+        if is_call(&upstream.kind) && upstream.call_id.is_some() {
+            identity.call_id = Some(self.usable_call_id(slot, upstream.call_id.clone()));
+        }
+        for id in [&upstream.id, &identity.id].into_iter().flatten() {
+            self.by_id.entry(id.clone()).or_insert(Owner::One(slot));
+        }
+        if is_call(&identity.kind) {
+            self.answer_to(slot, &[&upstream.call_id, &identity.call_id]);
+        }
+        self.by_index.extend(index.map(|index| (index, slot)));
+        self.entries.push(Entry {
+            identity,
+            upstream: upstream.clone(),
+            payload: None,
+            closed: false,
+            repeats: false,
+        });
+        Ok(slot)
+    }
+
+    /// Records what the item in `slot` said and was called at its close.
+    pub(crate) fn settle(&mut self, slot: usize, item: &Item) {
+        let lacks_call_id = |entry: &Entry| entry.identity.call_id.is_none();
+        let mut later = item.identity.clone();
+        if self.entries.get(slot).is_some_and(lacks_call_id) && is_call(&later.kind) {
+            let answered = matches!(later.kind.as_str(), "function_call" | "custom_tool_call");
+            if answered || later.call_id.is_some() {
+                later.call_id = Some(self.usable_call_id(slot, later.call_id.take()));
+            }
+            self.answer_to(slot, &[&item.identity.call_id, &later.call_id]);
+        }
+        if let Some(entry) = self.entries.get_mut(slot) {
+            entry.identity.fill_from(&later);
+            entry.payload = Some(item.payload);
+            entry.closed = true;
+        }
+    }
+
+    fn close(&mut self, index: Option<u64>, slot: usize, item: &Item) -> Decision {
+        self.settle(slot, item);
+        self.moved(index, slot);
+        Decision::Send {
+            slot,
+            announce: None,
+        }
+    }
+
+    /// The item that an announcement repeats: the same call again, or an open item again.
+    fn repeated(&self, index: Option<u64>, again: &Identity) -> Option<usize> {
+        if let (Some(call_id), true) = (again.call_id.as_deref(), is_call(&again.kind)) {
+            let slot = self.caller_of(call_id)?;
+            let first = &self.entries.get(slot)?.upstream;
+            let same = first.kind == again.kind && first.id == again.id && first.name == again.name;
+            return same.then_some(slot);
+        }
+        let slot = self.owner_of(again.id.as_deref()?)?;
+        let entry = self.entries.get(slot)?;
+        let here = index.is_some_and(|index| self.by_index.get(&index) == Some(&slot));
+        (entry.upstream.kind == again.kind && !entry.closed && here).then_some(slot)
+    }
+
+    fn owner_of(&self, id: &str) -> Option<usize> {
+        match self.by_id.get(id) {
+            Some(Owner::One(slot)) => Some(*slot),
+            Some(Owner::Many) => None,
+            None => self.caller_of(id),
+        }
+    }
+
+    pub(crate) fn caller_of(&self, call_id: &str) -> Option<usize> {
+        match self.by_call_id.get(call_id) {
+            Some(Owner::One(slot)) => Some(*slot),
+            _ => None,
+        }
+    }
+
+    fn last_open(&self, fits: impl Fn(&str) -> bool) -> Option<usize> {
+        self.entries
+            .iter()
+            .rposition(|entry| !entry.closed && fits(&entry.identity.kind))
+    }
+
+    fn usable_id(&mut self, slot: usize, kind: &str, wanted: Option<String>) -> String {
+        let (id, minted) = unique(&mut self.taken_ids, wanted, |attempt| {
+            mint::item_id(kind, &self.response_id, slot, attempt)
+        });
+        self.count_if(minted, Change::Minted);
+        id
+    }
+
+    fn usable_call_id(&mut self, slot: usize, wanted: Option<String>) -> String {
+        let (id, minted) = unique(&mut self.taken_call_ids, wanted, |attempt| {
+            mint::call_id(&self.response_id, slot, attempt)
+        });
+        self.count_if(minted, Change::Minted);
+        id
+    }
+
+    /// An announced id that another item has already names neither of them any more.
+    fn share(&mut self, slot: usize) {
+        let id = self
+            .entries
+            .get(slot)
+            .and_then(|entry| entry.upstream.id.as_ref());
+        if let Some(owner) = id.and_then(|id| self.by_id.get_mut(id))
+            && !matches!(owner, Owner::One(first) if *first == slot)
+        {
+            *owner = Owner::Many;
+        }
+    }
+
+    fn answer_to(&mut self, slot: usize, call_ids: &[&Option<String>]) {
+        for call_id in call_ids.iter().copied().flatten() {
+            self.by_call_id
+                .entry(call_id.clone())
+                .and_modify(|owner| {
+                    if !matches!(owner, Owner::One(first) if *first == slot) {
+                        *owner = Owner::Many;
+                    }
+                })
+                .or_insert(Owner::One(slot));
+        }
+    }
+
+    fn moved(&mut self, index: Option<u64>, slot: usize) {
+        let moved = index.is_some_and(|index| u64::try_from(slot) != Ok(index));
+        self.count_if(moved, Change::IndexMoved);
+    }
+
+    fn dropped(&mut self) -> Decision {
+        self.report.count(Change::Dropped);
+        Decision::Drop
+    }
+
+    fn count_if(&mut self, happened: bool, change: Change) {
+        if happened {
+            self.report.count(change);
+        }
+    }
+}
+
+/// `wanted` if nobody has it, else the first free one that is `minted`; and whether it was.
+fn unique(
+    taken: &mut HashSet<String>,
+    wanted: Option<String>,
+    minted: impl Fn(u32) -> String,
+) -> (String, bool) {
+    if let Some(wanted) = wanted
+        && taken.insert(wanted.clone())
+    {
+        return (wanted, false);
+    }
+    let mut attempt = 0;
+    loop {
+        let id = minted(attempt);
+        if taken.insert(id.clone()) {
+            return (id, true);
+        }
+        attempt += 1;
+    }
+}

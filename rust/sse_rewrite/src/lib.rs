@@ -1,0 +1,45 @@
+//! The identity contract of a Responses API event stream.
+//!
+//! A server announces each output item under an identity; a client cannot un-know it. This
+//! crate decides, event by event, what keeps that identity: it learns announcements
+//! ([`Ledger::added`]), says which item an event belongs to ([`Ledger::mentioned`],
+//! [`Ledger::done`]) and makes the terminal output the list of what was streamed
+//! ([`Ledger::terminal`]).
+//!
+//! It does no I/O and knows no server and no client. Callers hand in small values and apply
+//! the decisions to their own kind of event. The rules are numbered C1–C11 as in
+//! `docs/contract.md`; each has one place:
+//!
+//! | rule | place |
+//! |---|---|
+//! | C1 first announcement wins | [`ledger`], [`identity`] |
+//! | C2 indices | [`ledger`] |
+//! | C3 sequence | [`sequence`] |
+//! | C4, C5 terminal output, nothing lost | [`reconcile`], [`lifecycle`] |
+//! | C6 payload | [`item`], [`lifecycle`] |
+//! | C11 distinct | [`ledger`], [`mint`] |
+//! | pairing | [`pairing`] |
+//!
+//! C7–C10 bind the callers: they see the response, the store and the bytes.
+
+#![forbid(unsafe_code)]
+
+pub mod identity;
+pub mod item;
+pub mod ledger;
+pub mod lifecycle;
+pub mod mint;
+pub mod pairing;
+pub mod reconcile;
+pub mod report;
+pub mod sequence;
+pub mod vocabulary;
+
+pub use identity::{Field, Identity};
+pub use item::{Item, NotAnItem, Payload};
+pub use ledger::{Announce, Decision, GaveUp, Ledger, Policy};
+pub use lifecycle::{Event, Lifecycle, ReasoningParts};
+pub use reconcile::{Insert, Source, Terminal};
+pub use report::{Change, Report};
+pub use sequence::Sequence;
+pub use vocabulary::{EventKind, Family, Scope, classify};

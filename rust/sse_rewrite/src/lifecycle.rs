@@ -1,0 +1,277 @@
+//! The events of an item that upstream did not send: announcement, content, close.
+//!
+//! Events are made as JSON text around raw pieces of the item, so that its payload is copied
+//! and never re-encoded (C6).
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use crate::identity::{Field, Identity};
+
+/// The names of the events that open and close a part of reasoning text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReasoningParts {
+    /// `response.content_part.*`, as the `OpenAI` API has it.
+    #[default]
+    ContentPart,
+    /// `response.reasoning_part.*`, as vLLM before 0.32 has it.
+    ReasoningPart,
+}
+
+/// One event to send: its type, and its JSON without a sequence number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The event's type.
+    pub event_type: &'static str,
+    /// The event's members after `type`, as JSON text starting with a comma.
+    members: String,
+}
+
+impl Event {
+    /// The event as a JSON object; `sequence_number` only where the stream has them (C3).
+    #[must_use]
+    pub fn to_json(&self, sequence_number: Option<u64>) -> String {
+        let number =
+            sequence_number.map_or(String::new(), |n| format!(r#","sequence_number":{n}"#));
+        format!(
+            r#"{{"type":"{}"{number}{}}}"#,
+            self.event_type, self.members
+        )
+    }
+}
+
+/// Makes the events of the item at one `output_index`.
+#[derive(Debug, Clone, Copy)]
+pub struct Lifecycle<'a> {
+    /// The item's place.
+    pub slot: usize,
+    /// The identity the item is announced under.
+    pub identity: &'a Identity,
+    /// How parts of reasoning text are opened and closed.
+    pub reasoning_parts: ReasoningParts,
+}
+
+impl Lifecycle<'_> {
+    /// The announcement of an item about which nothing is known yet but its identity.
+    #[must_use]
+    pub fn announce(&self, open_part: bool) -> Vec<Event> {
+        let mut events = vec![self.item("response.output_item.added", &self.blank())];
+        if open_part {
+            events.push(self.part("response.content_part.added", 0, EMPTY_TEXT_PART));
+        }
+        events
+    }
+
+    /// The close of the item, given as its complete JSON text.
+    #[must_use]
+    pub fn close(&self, item: &str) -> Event {
+        self.item("response.output_item.done", item)
+    }
+
+    /// Announcement, content and close of the item, given as its complete JSON text.
+    ///
+    /// An item type without content events is announced in full, then closed.
+    #[must_use]
+    pub fn whole(&self, item: &str) -> Vec<Event> {
+        let fields: HashMap<String, &RawValue> = serde_json::from_str(item).unwrap_or_default();
+        let raw = |key: &str| fields.get(key).map_or("null", |value| value.get());
+        let content = match self.identity.kind.as_str() {
+            "message" | "reasoning" => self.parts(raw("content")),
+            "function_call" => {
+                let name = format!(r#","name":{}"#, raw("name"));
+                self.text(FUNCTION_CALL, "arguments", raw("arguments"), &name)
+            }
+            "custom_tool_call" => self.text(CUSTOM_TOOL_CALL, "input", raw("input"), ""),
+            "mcp_call" => self.text(MCP_CALL, "arguments", raw("arguments"), ""),
+            "code_interpreter_call" => self.text(CODE_INTERPRETER, "code", raw("code"), ""),
+            _ => {
+                return vec![
+                    self.item("response.output_item.added", item),
+                    self.close(item),
+                ];
+            }
+        };
+        let mut events = vec![self.item("response.output_item.added", &self.blank())];
+        events.extend(content);
+        events.push(self.close(item));
+        events
+    }
+
+    /// The item before its content: what a client is shown at the announcement.
+    fn blank(&self) -> String {
+        let mut text = format!(r#"{{"type":{}"#, quoted(&self.identity.kind));
+        for field in Field::ALL {
+            if let Some(value) = self.identity.get(field) {
+                text.extend([r#",""#, field.key(), r#"":"#, &quoted(value)]);
+            }
+        }
+        text += match self.identity.kind.as_str() {
+            "message" => r#","role":"assistant","content":[]"#,
+            "reasoning" => r#","summary":[]"#,
+            "function_call" | "mcp_call" => r#","arguments":"""#,
+            "custom_tool_call" => r#","input":"""#,
+            "code_interpreter_call" => r#","code":null,"container_id":"auto","outputs":null"#,
+            _ => "",
+        };
+        if self.identity.kind != "custom_tool_call" {
+            text += r#","status":"in_progress""#;
+        }
+        text + "}"
+    }
+
+    /// Every content part: opened, its text sent at once, closed.
+    fn parts(&self, content: &str) -> Vec<Event> {
+        let parts: Vec<&RawValue> = serde_json::from_str(content).unwrap_or_default();
+        let mut events = Vec::new();
+        for (index, part) in parts.into_iter().enumerate() {
+            let fields: HashMap<String, &RawValue> =
+                serde_json::from_str(part.get()).unwrap_or_default();
+            let kind: String = fields
+                .get("type")
+                .and_then(|kind| serde_json::from_str(kind.get()).ok())
+                .unwrap_or_default();
+            let Some(names) = PartNames::of(&kind, self.reasoning_parts) else {
+                continue;
+            };
+            let Some(text) = fields.get(names.key).map(|text| text.get()) else {
+                continue;
+            };
+            let logprobs = if kind == "output_text" {
+                r#","logprobs":[]"#
+            } else {
+                ""
+            };
+            let place = format!(r#","content_index":{index}"#);
+            events.push(self.part(names.added, index, names.empty));
+            if text != EMPTY_STRING {
+                events.push(
+                    self.scoped(names.delta, &format!(r#"{place},"delta":{text}{logprobs}"#)),
+                );
+            }
+            let said = format!(r#"{place},"{}":{text}{logprobs}"#, names.key);
+            events.push(self.scoped(names.done, &said));
+            events.push(self.part(names.part_done, index, part.get()));
+        }
+        events
+    }
+
+    /// The one text of a call, sent at once.
+    fn text(&self, names: TextNames, key: &str, text: &str, more: &str) -> Vec<Event> {
+        if text == "null" {
+            return Vec::new();
+        }
+        let mut events = Vec::new();
+        if text != EMPTY_STRING {
+            events.push(self.scoped(names.delta, &format!(r#","delta":{text}"#)));
+        }
+        events.push(self.scoped(names.done, &format!(r#","{key}":{text}{more}"#)));
+        events
+    }
+
+    fn item(&self, event_type: &'static str, item: &str) -> Event {
+        Event {
+            event_type,
+            members: format!(r#","output_index":{},"item":{item}"#, self.slot),
+        }
+    }
+
+    fn part(&self, event_type: &'static str, index: usize, part: &str) -> Event {
+        self.scoped(
+            event_type,
+            &format!(r#","content_index":{index},"part":{part}"#),
+        )
+    }
+
+    fn scoped(&self, event_type: &'static str, members: &str) -> Event {
+        let id = quoted(self.identity.get(Field::Id).unwrap_or_default());
+        Event {
+            event_type,
+            members: format!(r#","output_index":{},"item_id":{id}{members}"#, self.slot),
+        }
+    }
+}
+
+const EMPTY_STRING: &str = r#""""#;
+const EMPTY_TEXT_PART: &str = r#"{"type":"output_text","text":"","annotations":[],"logprobs":[]}"#;
+const EMPTY_REFUSAL_PART: &str = r#"{"type":"refusal","refusal":""}"#;
+const EMPTY_REASONING_PART: &str = r#"{"type":"reasoning_text","text":""}"#;
+
+/// The events that carry a call's one text.
+#[derive(Clone, Copy)]
+struct TextNames {
+    delta: &'static str,
+    done: &'static str,
+}
+
+const FUNCTION_CALL: TextNames = TextNames {
+    delta: "response.function_call_arguments.delta",
+    done: "response.function_call_arguments.done",
+};
+const CUSTOM_TOOL_CALL: TextNames = TextNames {
+    delta: "response.custom_tool_call_input.delta",
+    done: "response.custom_tool_call_input.done",
+};
+const MCP_CALL: TextNames = TextNames {
+    delta: "response.mcp_call_arguments.delta",
+    done: "response.mcp_call_arguments.done",
+};
+const CODE_INTERPRETER: TextNames = TextNames {
+    delta: "response.code_interpreter_call_code.delta",
+    done: "response.code_interpreter_call_code.done",
+};
+
+/// The events that carry one content part.
+struct PartNames {
+    key: &'static str,
+    empty: &'static str,
+    added: &'static str,
+    delta: &'static str,
+    done: &'static str,
+    part_done: &'static str,
+}
+
+impl PartNames {
+    fn of(kind: &str, reasoning_parts: ReasoningParts) -> Option<Self> {
+        let openai = Self {
+            key: "text",
+            empty: EMPTY_TEXT_PART,
+            added: "response.content_part.added",
+            delta: "response.output_text.delta",
+            done: "response.output_text.done",
+            part_done: "response.content_part.done",
+        };
+        match kind {
+            "output_text" => Some(openai),
+            "refusal" => Some(Self {
+                key: "refusal",
+                empty: EMPTY_REFUSAL_PART,
+                delta: "response.refusal.delta",
+                done: "response.refusal.done",
+                ..openai
+            }),
+            "reasoning_text" => {
+                let reasoning = Self {
+                    empty: EMPTY_REASONING_PART,
+                    delta: "response.reasoning_text.delta",
+                    done: "response.reasoning_text.done",
+                    ..openai
+                };
+                Some(match reasoning_parts {
+                    ReasoningParts::ContentPart => reasoning,
+                    ReasoningParts::ReasoningPart => Self {
+                        added: "response.reasoning_part.added",
+                        part_done: "response.reasoning_part.done",
+                        ..reasoning
+                    },
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `text` as a JSON string.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_else(|_| EMPTY_STRING.to_owned())
+}

@@ -1,0 +1,167 @@
+//! The terminal event: its output becomes the list of what was streamed (C4, C5, C6).
+
+use crate::item::Item;
+use crate::ledger::{GaveUp, Ledger};
+use crate::pairing::{self, Candidate, is_call};
+use crate::report::Change;
+
+/// Where the caller finds an item to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// At this position of the terminal output as upstream built it.
+    Rebuilt(usize),
+    /// In the item's close event, or in its announcement where it was never closed.
+    Streamed,
+}
+
+/// An event, or a run of events, to send before the terminal event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Insert {
+    /// Close the open item in `slot`.
+    Close {
+        /// The item's place.
+        slot: usize,
+        /// What it closes with.
+        source: Source,
+    },
+    /// Announce, stream and close an item that only the terminal output has.
+    Whole {
+        /// The item's new place.
+        slot: usize,
+        /// Its position in the terminal output as upstream built it.
+        rebuilt: usize,
+    },
+}
+
+/// What becomes of a terminal event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terminal {
+    /// The terminal output: for each slot in turn, where its item comes from.
+    pub output: Vec<Source>,
+    /// What to send before the terminal event, in order.
+    pub inserts: Vec<Insert>,
+}
+
+impl Ledger {
+    /// `response.completed`, `.incomplete` or `.failed` with the output `rebuilt` by upstream.
+    ///
+    /// Every item sent from the result carries the identity that [`Ledger::corrections`] gives
+    /// for its slot.
+    ///
+    /// # Errors
+    ///
+    /// [`GaveUp`] where a limit of the policy is passed.
+    pub fn terminal(&mut self, rebuilt: &[Item]) -> Result<Terminal, GaveUp> {
+        let pairs = self.pair(rebuilt);
+        let mut leftover: Vec<bool> = vec![true; rebuilt.len()];
+        let mut result = Terminal {
+            output: Vec::with_capacity(pairs.len()),
+            inserts: Vec::new(),
+        };
+        for (slot, pair) in pairs.into_iter().enumerate() {
+            let twin = pair.and_then(|index| Some((index, rebuilt.get(index)?)));
+            if let Some(unpaired) = pair.and_then(|index| leftover.get_mut(index)) {
+                *unpaired = false;
+            }
+            let source = self.source(slot, twin);
+            if self.entries.get(slot).is_some_and(|entry| !entry.closed) {
+                self.close_late(slot, source, rebuilt);
+                result.inserts.push(Insert::Close { slot, source });
+            }
+            result.output.push(source);
+        }
+        for (index, item) in rebuilt.iter().enumerate() {
+            let unpaired = leftover.get(index).copied().unwrap_or(false);
+            if !unpaired {
+                continue;
+            }
+            if !item.carries_anything() || self.is_told(item) {
+                self.report.count(Change::Dropped);
+                continue;
+            }
+            let slot = self.admit(None, &item.identity)?;
+            self.settle(slot, item);
+            self.report.count(Change::AnnouncedLate);
+            result.inserts.push(Insert::Whole {
+                slot,
+                rebuilt: index,
+            });
+            result.output.push(Source::Rebuilt(index));
+        }
+        self.finished = true;
+        Ok(result)
+    }
+
+    fn pair(&self, rebuilt: &[Item]) -> Vec<Option<usize>> {
+        let streamed: Vec<Candidate> = self
+            .entries
+            .iter()
+            .map(|entry| Candidate {
+                identity: &entry.identity,
+                upstream: &entry.upstream,
+                payload: entry.payload,
+            })
+            .collect();
+        let rebuilt: Vec<Candidate> = rebuilt
+            .iter()
+            .map(|item| Candidate {
+                identity: &item.identity,
+                upstream: &item.identity,
+                payload: Some(item.payload),
+            })
+            .collect();
+        pairing::pair(&streamed, &rebuilt)
+    }
+
+    /// The rebuilt item where it says the same, else the streamed one (C6).
+    fn source(&mut self, slot: usize, twin: Option<(usize, &Item)>) -> Source {
+        let Some(entry) = self.entries.get(slot) else {
+            return Source::Streamed;
+        };
+        let Some((index, twin)) = twin else {
+            self.report.count(Change::PutBack);
+            return Source::Streamed;
+        };
+        let same_kind = entry.identity.kind == twin.identity.kind
+            && (entry.identity.name.is_none() || entry.identity.name == twin.identity.name);
+        let same_payload = entry
+            .payload
+            .is_none_or(|said| said.digest == twin.payload.digest);
+        if same_kind && same_payload {
+            Source::Rebuilt(index)
+        } else {
+            self.report.count(Change::StreamedStands);
+            Source::Streamed
+        }
+    }
+
+    fn close_late(&mut self, slot: usize, source: Source, rebuilt: &[Item]) {
+        self.report.count(Change::ClosedLate);
+        if let Source::Rebuilt(item) = source {
+            if let Some(item) = rebuilt.get(item) {
+                self.settle(slot, item);
+            }
+        } else if let Some(entry) = self.entries.get_mut(slot) {
+            entry.closed = true;
+        }
+    }
+
+    /// Whether a rebuilt item that pairs with nothing only repeats one that was streamed.
+    fn is_told(&self, item: &Item) -> bool {
+        if !is_call(&item.identity.kind) {
+            return false;
+        }
+        let first = item
+            .identity
+            .call_id
+            .as_deref()
+            .and_then(|id| self.caller_of(id));
+        first
+            .and_then(|slot| self.entries.get(slot))
+            .is_some_and(|first| {
+                first.upstream.kind == item.identity.kind
+                    && first.upstream.id == item.identity.id
+                    && first.upstream.name == item.identity.name
+            })
+    }
+}

@@ -1,0 +1,195 @@
+//! What each event type of the Responses API is about.
+
+/// The prefix of every event type of the Responses API.
+const PREFIX: &str = "response.";
+
+/// What an event does, judged by its type alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKind<'a> {
+    /// `response.created`: a response begins, or goes on in a further round.
+    Created,
+    /// `response.output_item.added`: announces an item.
+    Added,
+    /// `response.output_item.done`: closes an item.
+    Done,
+    /// `response.completed`, `.incomplete` or `.failed`: carries the whole output.
+    Terminal,
+    /// Belongs to one item, which it names by `output_index` and `item_id`.
+    Scoped(Scope<'a>),
+    /// Concerns no item; an unknown event is one of these, and passes through (C9).
+    Other,
+}
+
+/// What an item-scoped event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scope<'a> {
+    /// The items it can belong to.
+    pub family: Family<'a>,
+    /// Whether it opens a content part.
+    pub opens_part: bool,
+    /// Whether losing it would lose payload; a mere change of status carries none.
+    pub carries_payload: bool,
+}
+
+/// The items an event can belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family<'a> {
+    /// Text and refusals of a message.
+    Message,
+    /// Text and summaries of a reasoning item.
+    Reasoning,
+    /// A content part: of a message, or of reasoning where the part says so.
+    Part,
+    /// An item type that has events of its own, such as `mcp_call`.
+    Own(&'a str),
+}
+
+impl Family<'_> {
+    /// Whether such an event can belong to an item of type `kind`.
+    #[must_use]
+    pub fn fits(&self, kind: &str) -> bool {
+        match self {
+            Self::Message => kind == "message",
+            Self::Reasoning => kind == "reasoning",
+            Self::Part => kind == "message" || kind == "reasoning",
+            Self::Own(own) => kind == *own,
+        }
+    }
+
+    /// The type of an item that was never announced and has such an event.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Message | Self::Part => "message",
+            Self::Reasoning => "reasoning",
+            Self::Own(own) => own,
+        }
+    }
+}
+
+/// Classifies an event by its type and, for a content part, by the part's type.
+#[must_use]
+pub fn classify<'a>(event_type: &'a str, part_type: Option<&str>) -> EventKind<'a> {
+    let Some(rest) = event_type.strip_prefix(PREFIX) else {
+        return EventKind::Other;
+    };
+    match rest {
+        "created" => return EventKind::Created,
+        "output_item.added" => return EventKind::Added,
+        "output_item.done" => return EventKind::Done,
+        "completed" | "incomplete" | "failed" => return EventKind::Terminal,
+        _ => {}
+    }
+    let Some((subject, verb)) = rest.split_once('.') else {
+        return EventKind::Other;
+    };
+    let family = match subject {
+        "output_text" | "refusal" => Family::Message,
+        "content_part" if part_type == Some("reasoning_text") => Family::Reasoning,
+        "content_part" => Family::Part,
+        _ if subject == "reasoning" || subject.starts_with("reasoning_") => Family::Reasoning,
+        "mcp_list_tools" => Family::Own(subject),
+        _ => match own_kind(subject) {
+            Some(kind) => Family::Own(kind),
+            None => return EventKind::Other,
+        },
+    };
+    EventKind::Scoped(Scope {
+        family,
+        opens_part: subject.ends_with("_part") && verb == "added",
+        carries_payload: !is_status(verb),
+    })
+}
+
+/// `mcp_call` for `mcp_call` and `mcp_call_arguments`: the item type an event type starts with.
+fn own_kind(subject: &str) -> Option<&str> {
+    if subject.ends_with("_call") {
+        return Some(subject);
+    }
+    let start = subject.find("_call_")?;
+    subject.get(..start + "_call".len())
+}
+
+fn is_status(verb: &str) -> bool {
+    matches!(
+        verb,
+        "in_progress"
+            | "searching"
+            | "interpreting"
+            | "generating"
+            | "completed"
+            | "failed"
+            | "incomplete"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(event_type: &str) -> Scope<'_> {
+        match classify(event_type, None) {
+            EventKind::Scoped(scope) => scope,
+            other => panic!("{event_type}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn item_scoped_events_name_the_items_they_fit() {
+        for (event_type, kind) in [
+            ("response.output_text.delta", "message"),
+            ("response.output_text.annotation.added", "message"),
+            ("response.refusal.done", "message"),
+            ("response.content_part.added", "message"),
+            ("response.reasoning_part.added", "reasoning"),
+            ("response.reasoning_summary_text.delta", "reasoning"),
+            ("response.function_call_arguments.delta", "function_call"),
+            ("response.custom_tool_call_input.done", "custom_tool_call"),
+            ("response.mcp_call_arguments.done", "mcp_call"),
+            ("response.mcp_call.completed", "mcp_call"),
+            ("response.mcp_list_tools.in_progress", "mcp_list_tools"),
+            (
+                "response.code_interpreter_call_code.delta",
+                "code_interpreter_call",
+            ),
+            (
+                "response.image_generation_call.partial_image",
+                "image_generation_call",
+            ),
+        ] {
+            assert_eq!(scope(event_type).family.kind(), kind, "{event_type}");
+        }
+    }
+
+    #[test]
+    fn a_content_part_fits_what_its_type_says() {
+        let EventKind::Scoped(part) =
+            classify("response.content_part.added", Some("reasoning_text"))
+        else {
+            panic!("a part event is item-scoped");
+        };
+        assert!(part.family.fits("reasoning") && !part.family.fits("message"));
+        assert!(part.opens_part && part.carries_payload);
+        assert!(scope("response.content_part.done").family.fits("reasoning"));
+    }
+
+    #[test]
+    fn status_events_carry_no_payload() {
+        assert!(!scope("response.web_search_call.searching").carries_payload);
+        assert!(scope("response.mcp_call_arguments.delta").carries_payload);
+    }
+
+    #[test]
+    fn what_concerns_no_item_passes() {
+        for event_type in [
+            "error",
+            "keepalive",
+            "response.in_progress",
+            "response.audio.delta",
+            "",
+            "response.",
+        ] {
+            assert_eq!(classify(event_type, None), EventKind::Other, "{event_type}");
+        }
+    }
+}
