@@ -1,0 +1,121 @@
+"""The identity contract, in Rust. One `Ledger` serves one stream of events.
+
+Items are handed over as their JSON text. Positions (`slot`) are the `output_index` an item is
+sent under, counted from 0 in order of announcement.
+"""
+
+from typing import final
+
+@final
+class Decision:
+    """What to do with one event."""
+
+    @property
+    def slot(self) -> int | None:
+        """The `output_index` to send the event under; `None`: do not send it."""
+
+    @property
+    def before(self) -> list[tuple[str, str]]:
+        """Events to send first, as (type, JSON); their sequence number is 0."""
+
+    @property
+    def corrections(self) -> dict[str, str]:
+        """The identity fields of the event's item to replace, with their announced values."""
+
+@final
+class Terminal:
+    """What becomes of a terminal event."""
+
+    @property
+    def output(self) -> list[int | None]:
+        """For each slot, the position of its item in the rebuilt output; `None`: streamed."""
+
+    @property
+    def inserts(self) -> list[tuple[int, bool]]:
+        """Items to close before the terminal event, in order, as (slot, whole).
+
+        A whole one was never announced: it is announced and streamed, too.
+        """
+
+@final
+class Ledger:
+    """Learns what was announced and says which identity a later mention must carry.
+
+    Every method that takes an event's values raises `ValueError` where the stream passes a
+    limit on its items or on the length of an identity; it is then to pass unchanged.
+    """
+
+    def __new__(cls, *, conventional_ids: bool, openai_vocabulary: bool) -> Ledger:
+        """Start a ledger.
+
+        Args:
+            conventional_ids: Announce ids under the conventional prefix of their type.
+            openai_vocabulary: Open and close parts of reasoning text by
+                `response.content_part.*`, not by vLLM's `response.reasoning_part.*`.
+        """
+
+    def created(self, response_id: str | None) -> bool:
+        """`response.created`; returns whether it begins a response or continues one."""
+
+    def added(self, output_index: int | None, item: str) -> Decision:
+        """`response.output_item.added`."""
+
+    def done(self, output_index: int | None, item: str) -> Decision:
+        """`response.output_item.done`."""
+
+    def mentioned(
+        self,
+        event_type: str,
+        part_type: str | None,
+        output_index: int | None,
+        item_id: str | None,
+    ) -> Decision | None:
+        """Any other event; `None` where its type concerns no item."""
+
+    def terminal(self, items: list[str]) -> Terminal:
+        """`response.completed`, `.incomplete` or `.failed` with the output upstream rebuilt.
+
+        Raises:
+            ValueError: Also where an element of `items` is no item.
+        """
+
+    def corrections(self, slot: int, item: str) -> dict[str, str]:
+        """The identity fields of `item` to replace so that it is the one in `slot`.
+
+        Raises:
+            ValueError: `item` is no item.
+        """
+
+    def item_id(self, slot: int) -> str:
+        """The announced id.
+
+        Raises:
+            IndexError: Nothing was announced there.
+        """
+
+    def whole(self, slot: int, item: str) -> list[tuple[str, str]]:
+        """The events that announce, stream and close `item`, as `Decision.before`.
+
+        Raises:
+            IndexError: Nothing was announced there.
+        """
+
+    def close(self, slot: int, item: str) -> list[tuple[str, str]]:
+        """The event that closes `item`, as `Decision.before`.
+
+        Raises:
+            IndexError: Nothing was announced there.
+        """
+
+    def inserted(self, before: int) -> int:
+        """The sequence number for an event inserted before the one upstream numbered `before`."""
+
+    def dropped(self) -> None:
+        """Upstream's event was not sent on: what follows moves down by one."""
+
+    @property
+    def shift(self) -> int:
+        """What to add to the sequence number of an event of upstream's."""
+
+    def report(self) -> dict[str, int]:
+        """How often each kind of change was made."""

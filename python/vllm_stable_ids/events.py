@@ -1,0 +1,66 @@
+"""vLLM's and OpenAI's event classes, by event type.
+
+Neither library is imported before vLLM itself has: the classes are those of the running server.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, get_args
+
+PROTOCOL_MODULE = "vllm.entrypoints.openai.responses.protocol"
+"""Where vLLM overrides some of OpenAI's event classes and adds its own."""
+
+REASONING_PART = "response.reasoning_part."
+CONTENT_PART = "response.content_part."
+
+Event = Any
+"""An event of vLLM's or OpenAI's: a pydantic model with `type` and `sequence_number`."""
+
+
+class EventClasses:
+    """Builds events of the classes that the running vLLM sends."""
+
+    def __init__(self) -> None:
+        """Collect the classes.
+
+        Raises:
+            ImportError: vLLM or openai has no such module.
+        """
+        openai = importlib.import_module("openai.types.responses")
+        vllm = importlib.import_module(PROTOCOL_MODULE)
+        self._by_type: dict[str, Any] = {}
+        for union in (openai.ResponseStreamEvent, vllm.StreamingResponsesResponse):
+            for member in _members(union):
+                for event_type in get_args(member.model_fields["type"].annotation):
+                    self._by_type[event_type] = member
+
+    def build(self, event_type: str, text: str) -> Event:
+        """The event whose JSON is `text`.
+
+        Raises:
+            KeyError: Neither library knows the type.
+            pydantic.ValidationError: The JSON does not fit the class.
+        """
+        return self._by_type[event_type].model_validate_json(text)
+
+    def as_content_part(self, event: Event) -> Event:
+        """vLLM's `response.reasoning_part.*` as the `response.content_part.*` OpenAI has for it.
+
+        Upstream did the same in 0.32 (vLLM #59307 and after).
+
+        Raises:
+            KeyError: The installed openai has no such event.
+            pydantic.ValidationError: The installed openai has no part of reasoning text.
+        """
+        event_type = CONTENT_PART + event.type.removeprefix(REASONING_PART)
+        fields = event.model_dump()
+        return self._by_type[event_type].model_validate({**fields, "type": event_type})
+
+
+def _members(union: Any) -> list[Any]:
+    """The classes of a union, also where it is annotated with a discriminator."""
+    args = get_args(union)
+    if args and not isinstance(args[0], type):
+        return _members(args[0])
+    return [member for member in args if isinstance(member, type)]

@@ -1,0 +1,226 @@
+"""Overlays the announced identity on vLLM's own event objects, one stream at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vllm_stable_ids._core import Ledger
+from vllm_stable_ids.events import REASONING_PART
+from vllm_stable_ids.log import fail_open
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vllm_stable_ids._core import Decision
+    from vllm_stable_ids.events import Event, EventClasses
+
+TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+Item = Any
+"""An output item of vLLM's or OpenAI's: a pydantic model with `type` and `id`."""
+
+
+class Overlay:
+    """What one stream's events are to carry.
+
+    Where anything goes wrong the stream goes on as vLLM made it, with one warning (C10).
+
+    Attributes:
+        run_type: The class of the last delta event, while the next one like it needs no
+            decision: a run of deltas is by far most of a stream. `None` outside a run.
+        run_id: The `item_id` that upstream gives the deltas of the run.
+        run_index: The `output_index` that upstream gives them.
+        item_id: The announced id for the deltas of the run.
+        slot: The `output_index` for them.
+        shift: What to add to upstream's sequence numbers.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_classes",
+        "_failed",
+        "_ledger",
+        "_openai_vocabulary",
+        "_pending",
+        "_streamed",
+        "item_id",
+        "run_id",
+        "run_index",
+        "run_type",
+        "shift",
+        "slot",
+    )
+
+    def __init__(self, classes: EventClasses, *, openai_vocabulary: bool) -> None:
+        """Start the overlay of one stream.
+
+        Args:
+            classes: The event classes of the running vLLM.
+            openai_vocabulary: Whether parts of reasoning text are sent as OpenAI sends them.
+        """
+        self.run_type: type | None = None
+        self.run_id = ""
+        self.run_index = 0
+        self.item_id = ""
+        self.slot = 0
+        self.shift = 0
+        self._classes = classes
+        self._failed = False
+        self._ledger = Ledger(conventional_ids=True, openai_vocabulary=openai_vocabulary)
+        self._openai_vocabulary = openai_vocabulary
+        self._pending: list[Event] = []
+        self._streamed: list[Item] = []
+
+    def send(self, event: Event) -> Sequence[Event]:
+        """The events to send for one of upstream's: it, and what belongs before it."""
+        if self._failed:
+            return (event,)
+        edits = _Edits()
+        try:
+            return self._decide(event, edits)
+        except Exception as error:  # noqa: BLE001 - the stream must go on
+            self._give_up(error, edits)
+            return (event,)
+
+    def reconcile(self, response: Any) -> None:
+        """Make the output of the terminal response the list of the items streamed.
+
+        The response is changed in place: it is the object that vLLM has put into its store and
+        will send, so that all of them say the same (C8).
+        """
+        if self._failed:
+            return
+        edits = _Edits()
+        try:
+            self._reconcile(response, edits)
+        except Exception as error:  # noqa: BLE001 - the stream must go on
+            self._pending = []
+            self._give_up(error, edits)
+
+    def _give_up(self, error: Exception, edits: _Edits) -> None:
+        self._failed = True
+        self.run_type = None
+        edits.undo()
+        fail_open("stable_ids: a stream goes on with vLLM's own ids", error)
+
+    def _decide(self, event: Event, edits: _Edits) -> Sequence[Event]:
+        self.run_type = None
+        kind = event.type
+        if kind == "response.output_item.added":
+            return self._added(event, edits)
+        if kind == "response.output_item.done":
+            return self._done(event, edits)
+        if kind == "response.created":
+            self._ledger.created(event.response.id)
+        if kind in TERMINAL:
+            before, self._pending = self._pending, []
+            return self._numbered(before, event, edits)
+        return self._mentioned(event, edits)
+
+    def _added(self, event: Event, edits: _Edits) -> Sequence[Event]:
+        decision = self._ledger.added(event.output_index, _json(event.item))
+        if decision.slot is None:
+            return self._dropped()
+        self._correct(event.item, decision.corrections, edits)
+        self._streamed.append(event.item)
+        return self._placed(event, decision, decision.slot, edits)
+
+    def _done(self, event: Event, edits: _Edits) -> Sequence[Event]:
+        decision = self._ledger.done(event.output_index, _json(event.item))
+        if decision.slot is None:
+            return self._dropped()
+        self._correct(event.item, decision.corrections, edits)
+        sent = self._placed(event, decision, decision.slot, edits)
+        self._streamed[decision.slot] = event.item
+        return sent
+
+    def _mentioned(self, event: Event, edits: _Edits) -> Sequence[Event]:
+        fields = event.__dict__
+        index, item_id = fields.get("output_index"), fields.get("item_id")
+        part_type = getattr(fields.get("part"), "type", None)
+        decision = self._ledger.mentioned(event.type, part_type, index, item_id)
+        if decision is None:
+            return self._numbered((), event, edits)
+        if decision.slot is None:
+            return self._dropped()
+        slot = decision.slot
+        announced = self._ledger.item_id(slot)
+        if item_id != announced:
+            edits.set(event, "item_id", announced)
+        sent = self._placed(event, decision, slot, edits)
+        if event.type.endswith(".delta"):
+            self.run_type = type(event)
+            self.run_id, self.run_index = item_id or "", index if index is not None else -1
+            self.item_id, self.slot = announced, slot
+        elif self._openai_vocabulary and event.type.startswith(REASONING_PART):
+            return [*sent[:-1], self._classes.as_content_part(event)]
+        return sent
+
+    def _placed(
+        self, event: Event, decision: Decision, slot: int, edits: _Edits
+    ) -> Sequence[Event]:
+        if event.output_index != slot:
+            edits.set(event, "output_index", slot)
+        before = [self._classes.build(kind, text) for kind, text in decision.before]
+        # An item that upstream did not announce has its announcement among these.
+        self._streamed.extend(
+            extra.item for extra in before if extra.type == "response.output_item.added"
+        )
+        return self._numbered(before, event, edits)
+
+    def _numbered(self, before: Sequence[Event], event: Event, edits: _Edits) -> Sequence[Event]:
+        number = event.sequence_number
+        for extra in before:
+            extra.sequence_number = self._ledger.inserted(number)
+        if before:
+            self.shift = self._ledger.shift
+        if self.shift:
+            edits.set(event, "sequence_number", number + self.shift)
+        return [*before, event]
+
+    def _dropped(self) -> Sequence[Event]:
+        self._ledger.dropped()
+        self.shift = self._ledger.shift
+        return ()
+
+    def _correct(self, item: Item, corrections: dict[str, str], edits: _Edits) -> None:
+        for field, value in corrections.items():
+            edits.set(item, field, value)
+
+    def _reconcile(self, response: Any, edits: _Edits) -> None:
+        rebuilt = response.output
+        terminal = self._ledger.terminal([_json(item) for item in rebuilt])
+        output = []
+        for slot, source in enumerate(terminal.output):
+            item = self._streamed[slot] if source is None else rebuilt[source]
+            self._correct(item, self._ledger.corrections(slot, _json(item)), edits)
+            output.append(item)
+        for slot, whole in terminal.inserts:
+            make = self._ledger.whole if whole else self._ledger.close
+            events = make(slot, _json(output[slot]))
+            self._pending += [self._classes.build(kind, text) for kind, text in events]
+        edits.set(response, "output", output)
+
+
+class _Edits:
+    """Changes made to upstream's objects, which can be taken back."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: list[tuple[Any, str, Any]] = []
+
+    def set(self, target: Any, name: str, value: Any) -> None:
+        self._made.append((target, name, getattr(target, name)))
+        setattr(target, name, value)
+
+    def undo(self) -> None:
+        while self._made:
+            target, name, value = self._made.pop()
+            setattr(target, name, value)
+
+
+def _json(item: Item) -> str:
+    """The item as the client will get it."""
+    text: str = item.model_dump_json(by_alias=True)
+    return text

@@ -1,0 +1,204 @@
+//! `vllm_stable_ids._core`: the Python binding of `sse_rewrite`.
+//!
+//! Thin on purpose: it turns Python values into the core's and back, and decides nothing.
+
+use std::collections::BTreeMap;
+
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use sse_rewrite::{
+    Decision, Event, EventKind, Insert, Item, Lifecycle, Policy, ReasoningParts, Sequence, Source,
+    classify,
+};
+
+/// What to do with one event; see the stub for its fields.
+#[pyclass(name = "Decision", frozen, get_all)]
+struct PyDecision {
+    slot: Option<usize>,
+    before: Vec<(&'static str, String)>,
+    corrections: BTreeMap<&'static str, String>,
+}
+
+/// What becomes of a terminal event; see the stub for its fields.
+#[pyclass(name = "Terminal", frozen, get_all)]
+struct PyTerminal {
+    output: Vec<Option<usize>>,
+    inserts: Vec<(usize, bool)>,
+}
+
+/// The ledger and the numbering of one stream.
+#[pyclass(name = "Ledger")]
+struct PyLedger {
+    ledger: sse_rewrite::Ledger,
+    sequence: Sequence,
+    reasoning_parts: ReasoningParts,
+}
+
+#[pymethods]
+impl PyLedger {
+    #[new]
+    #[pyo3(signature = (*, conventional_ids, openai_vocabulary))]
+    fn new(conventional_ids: bool, openai_vocabulary: bool) -> Self {
+        Self {
+            ledger: sse_rewrite::Ledger::new(Policy {
+                conventional_ids,
+                ..Policy::default()
+            }),
+            sequence: Sequence::of_trusted_upstream(),
+            reasoning_parts: if openai_vocabulary {
+                ReasoningParts::ContentPart
+            } else {
+                ReasoningParts::ReasoningPart
+            },
+        }
+    }
+
+    fn created(&mut self, response_id: Option<&str>) -> bool {
+        self.ledger.created(response_id)
+    }
+
+    fn added(&mut self, output_index: Option<u64>, item: &str) -> PyResult<PyDecision> {
+        let item = Item::from_json(item).ok();
+        let decision = self.ledger.added(output_index, item.as_ref()).map_err(gave_up)?;
+        self.decided(decision, item.as_ref())
+    }
+
+    fn done(&mut self, output_index: Option<u64>, item: &str) -> PyResult<PyDecision> {
+        let item = Item::from_json(item).ok();
+        let decision = self.ledger.done(output_index, item.as_ref()).map_err(gave_up)?;
+        self.decided(decision, item.as_ref())
+    }
+
+    fn mentioned(
+        &mut self,
+        event_type: &str,
+        part_type: Option<&str>,
+        output_index: Option<u64>,
+        item_id: Option<&str>,
+    ) -> PyResult<Option<PyDecision>> {
+        let EventKind::Scoped(scope) = classify(event_type, part_type) else {
+            return Ok(None);
+        };
+        let decision = self.ledger.mentioned(&scope, output_index, item_id).map_err(gave_up)?;
+        self.decided(decision, None).map(Some)
+    }
+
+    fn terminal(&mut self, items: Vec<String>) -> PyResult<PyTerminal> {
+        let items: Vec<Item> = items
+            .iter()
+            .map(|text| Item::from_json(text))
+            .collect::<Result<_, _>>()
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let terminal = self.ledger.terminal(&items).map_err(gave_up)?;
+        Ok(PyTerminal {
+            output: terminal
+                .output
+                .into_iter()
+                .map(|source| match source {
+                    Source::Rebuilt(index) => Some(index),
+                    Source::Streamed => None,
+                })
+                .collect(),
+            inserts: terminal
+                .inserts
+                .into_iter()
+                .map(|insert| match insert {
+                    Insert::Close { slot, .. } => (slot, false),
+                    Insert::Whole { slot, .. } => (slot, true),
+                })
+                .collect(),
+        })
+    }
+
+    fn corrections(&mut self, slot: usize, item: &str) -> PyResult<BTreeMap<&'static str, String>> {
+        let item = Item::from_json(item).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(self.corrected(slot, &item))
+    }
+
+    fn item_id(&self, slot: usize) -> PyResult<&str> {
+        let identity = self.ledger.identity(slot).ok_or_else(|| no_slot(slot))?;
+        Ok(identity.id.as_deref().unwrap_or_default())
+    }
+
+    fn whole(&self, slot: usize, item: &str) -> PyResult<Vec<(&'static str, String)>> {
+        Ok(as_json(self.lifecycle(slot)?.whole(item)))
+    }
+
+    fn close(&self, slot: usize, item: &str) -> PyResult<Vec<(&'static str, String)>> {
+        Ok(as_json(vec![self.lifecycle(slot)?.close(item)]))
+    }
+
+    fn inserted(&mut self, before: u64) -> u64 {
+        self.sequence.inserted(before)
+    }
+
+    fn dropped(&mut self) {
+        self.sequence.dropped();
+    }
+
+    #[getter]
+    fn shift(&self) -> i64 {
+        self.sequence.shift()
+    }
+
+    fn report(&self) -> BTreeMap<&'static str, u64> {
+        self.ledger.report().counts().collect()
+    }
+}
+
+impl PyLedger {
+    fn decided(&mut self, decision: Decision, carried: Option<&Item>) -> PyResult<PyDecision> {
+        let Decision::Send { slot, announce } = decision else {
+            return Ok(PyDecision {
+                slot: None,
+                before: Vec::new(),
+                corrections: BTreeMap::new(),
+            });
+        };
+        let before = match announce {
+            Some(announce) => as_json(self.lifecycle(slot)?.announce(announce.open_part)),
+            None => Vec::new(),
+        };
+        let corrections = carried.map(|item| self.corrected(slot, item)).unwrap_or_default();
+        Ok(PyDecision {
+            slot: Some(slot),
+            before,
+            corrections,
+        })
+    }
+
+    fn corrected(&mut self, slot: usize, item: &Item) -> BTreeMap<&'static str, String> {
+        let corrections = self.ledger.corrections(slot, &item.identity);
+        corrections.into_iter().map(|(field, value)| (field.key(), value)).collect()
+    }
+
+    fn lifecycle(&self, slot: usize) -> PyResult<Lifecycle<'_>> {
+        Ok(Lifecycle {
+            slot,
+            identity: self.ledger.identity(slot).ok_or_else(|| no_slot(slot))?,
+            reasoning_parts: self.reasoning_parts,
+        })
+    }
+}
+
+/// Each event's type and JSON; the caller numbers it when it sends it.
+fn as_json(events: Vec<Event>) -> Vec<(&'static str, String)> {
+    events
+        .into_iter()
+        .map(|event| (event.event_type, event.to_json(Some(0))))
+        .collect()
+}
+
+fn gave_up(error: sse_rewrite::GaveUp) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn no_slot(slot: usize) -> PyErr {
+    PyIndexError::new_err(format!("no item was announced at output_index {slot}"))
+}
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::{PyDecision, PyLedger, PyTerminal};
+}
