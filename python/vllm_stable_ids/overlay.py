@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vllm_stable_ids._core import Ledger
 from vllm_stable_ids.events import REASONING_PART
@@ -20,19 +20,36 @@ Item = Any
 """An output item of vLLM's or OpenAI's: a pydantic model with `type` and `id`."""
 
 
+class Run(NamedTuple):
+    """A run of deltas of one item, by far most of a stream: none of them needs a decision.
+
+    Attributes:
+        event_class: The class of the run's events; `None` outside a run.
+        from_id: The `item_id` that upstream gives them.
+        from_index: The `output_index` that upstream gives them.
+        item_id: The announced id.
+        slot: The `output_index` to send them under.
+        shift: What to add to their sequence numbers.
+    """
+
+    event_class: type | None
+    from_id: str
+    from_index: int
+    item_id: str
+    slot: int
+    shift: int
+
+
+NO_RUN = Run(None, "", 0, "", 0, 0)
+
+
 class Overlay:
     """What one stream's events are to carry.
 
     Where anything goes wrong the stream goes on as vLLM made it, with one warning (C10).
 
     Attributes:
-        run_type: The class of the last delta event, while the next one like it needs no
-            decision: a run of deltas is by far most of a stream. `None` outside a run.
-        run_id: The `item_id` that upstream gives the deltas of the run.
-        run_index: The `output_index` that upstream gives them.
-        item_id: The announced id for the deltas of the run.
-        slot: The `output_index` for them.
-        shift: What to add to upstream's sequence numbers.
+        run: What holds for further events like the last one.
     """
 
     __slots__ = (
@@ -43,12 +60,7 @@ class Overlay:
         "_openai_vocabulary",
         "_pending",
         "_streamed",
-        "item_id",
-        "run_id",
-        "run_index",
-        "run_type",
-        "shift",
-        "slot",
+        "run",
     )
 
     def __init__(self, classes: EventClasses, *, openai_vocabulary: bool) -> None:
@@ -58,12 +70,7 @@ class Overlay:
             classes: The event classes of the running vLLM.
             openai_vocabulary: Whether parts of reasoning text are sent as OpenAI sends them.
         """
-        self.run_type: type | None = None
-        self.run_id = ""
-        self.run_index = 0
-        self.item_id = ""
-        self.slot = 0
-        self.shift = 0
+        self.run = NO_RUN
         self._classes = classes
         self._failed = False
         self._ledger = Ledger(conventional_ids=True, openai_vocabulary=openai_vocabulary)
@@ -99,12 +106,12 @@ class Overlay:
 
     def _give_up(self, error: Exception, edits: _Edits) -> None:
         self._failed = True
-        self.run_type = None
+        self.run = NO_RUN
         edits.undo()
         fail_open("stable_ids: a stream goes on with vLLM's own ids", error)
 
     def _decide(self, event: Event, edits: _Edits) -> Sequence[Event]:
-        self.run_type = None
+        self.run = NO_RUN
         kind = event.type
         if kind == "response.output_item.added":
             return self._added(event, edits)
@@ -149,9 +156,7 @@ class Overlay:
             edits.set(event, "item_id", announced)
         sent = self._placed(event, decision, slot, edits)
         if event.type.endswith(".delta"):
-            self.run_type = type(event)
-            self.run_id, self.run_index = item_id or "", index if index is not None else -1
-            self.item_id, self.slot = announced, slot
+            self.run = Run(type(event), item_id, index, announced, slot, self._ledger.shift)
         elif self._openai_vocabulary and event.type.startswith(REASONING_PART):
             return [*sent[:-1], self._classes.as_content_part(event)]
         return sent
@@ -172,15 +177,12 @@ class Overlay:
         number = event.sequence_number
         for extra in before:
             extra.sequence_number = self._ledger.inserted(number)
-        if before:
-            self.shift = self._ledger.shift
-        if self.shift:
-            edits.set(event, "sequence_number", number + self.shift)
+        if shift := self._ledger.shift:
+            edits.set(event, "sequence_number", number + shift)
         return [*before, event]
 
     def _dropped(self) -> Sequence[Event]:
         self._ledger.dropped()
-        self.shift = self._ledger.shift
         return ()
 
     def _correct(self, item: Item, corrections: dict[str, str], edits: _Edits) -> None:

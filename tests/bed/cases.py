@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bed.models import ModelPath
 from bed.tokens import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bed.models import ModelPath
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,17 @@ greedy sampling, and a script.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx
 
 from bed.cases import Case
 from bed.server import MODEL_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
 TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 
@@ -180,8 +182,11 @@ def probe(server: Server) -> dict[str, Any]:
 
 @asynccontextmanager
 async def async_client(server: Server, connections: int = 256) -> AsyncIterator[httpx.AsyncClient]:
-    """Open a client for many streams at once."""
-    limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
+    """Open a client for many streams at once, each on a connection of its own.
+
+    A kept connection could be closed by the server in the moment it is used again.
+    """
+    limits = httpx.Limits(max_connections=connections, max_keepalive_connections=0)
     async with httpx.AsyncClient(
         base_url=server.url, timeout=TIMEOUT, limits=limits, trust_env=False
     ) as client:

@@ -7,9 +7,12 @@ client here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bed.judge import ADDED, Breach, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PREFIXES = {
     "message": "msg_",

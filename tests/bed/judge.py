@@ -155,8 +155,8 @@ class _Judge:
         if "id" not in identity:
             self._breach("C1", f"announced without an id at {index}", position)
         for name in ("id", "call_id"):
-            if any(name in identity and item.identity.get(name) == identity[name]
-                   for item in self.items):  # fmt: skip
+            known = [item.identity[name] for item in self.items if name in item.identity]
+            if identity.get(name) in known:
                 self._breach("C11", f"two items share the {name} {identity[name]}", position)
         self.items.append(_Item(int(index or 0), position, identity))
 
@@ -166,7 +166,8 @@ class _Judge:
         if item is None:
             return
         if "item_id" in event and event["item_id"] != item.identity.get("id"):
-            self._breach("C1", f"{event['type']} for {event['item_id']}, not {item.label()}", position)
+            text = f"{event['type']} for {event['item_id']}, not {item.label()}"
+            self._breach("C1", text, position)
         if event.get("name") is not None:
             self._same(item, {"name": event["name"]}, ("name",), position)
         self._take_payload(item, position, event)

@@ -5,6 +5,9 @@ processor overrules what they say, so a model here is its configuration and its 
 `simple` is a Qwen3-style model with text markup for reasoning and calls. `harmony` has the
 `gpt_oss` model type, which makes vLLM take its Harmony path, and the o200k vocabulary, whose ids
 the Harmony parser insists on.
+
+The tokenizer packages come with vLLM and are imported where they are used: streams can be sent
+and judged (through a proxy, from captures) where no vLLM is installed.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ModelPath = Literal["simple", "harmony"]
 

@@ -15,8 +15,11 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
-from types import FunctionType
 from typing import Any
+
+import wrapt
+
+from bed import faults
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -39,20 +42,13 @@ def fault() -> str | None:
     return _fault.get()
 
 
-def patched() -> dict[str, str]:
-    """Return the methods of vLLM's serving class that other modules have replaced, and by which.
-
-    The globals of a function tell where it was really written; `functools.wraps` copies
-    everything else.
-    """
-    found: dict[str, str] = {}
+def patched() -> list[str]:
+    """Return the methods of vLLM's serving class that something has wrapped."""
+    found: list[str] = []
     for module in SERVING_MODULES:
         cls = getattr(sys.modules.get(module), SERVING_CLASS, None)
-        for name, value in vars(cls).items() if cls is not None else ():
-            if isinstance(value, FunctionType):
-                origin = str(value.__globals__.get("__name__"))
-                if origin != module:
-                    found[name] = origin
+        members = vars(cls).items() if cls is not None else ()
+        found += [name for name, value in members if isinstance(value, wrapt.FunctionWrapper)]
     return found
 
 
@@ -70,8 +66,9 @@ class Probe:
     """The middleware. vLLM makes it with the application as its only argument."""
 
     def __init__(self, app: App) -> None:
-        """Wrap an application."""
+        """Wrap an application, and let requests order faults from here on."""
         self.app = app
+        faults.install(fault)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer `/_probe`, and pass everything else on with its fault set."""
@@ -93,7 +90,7 @@ async def _answer(send: Send) -> None:
     """Send the state of this process as JSON."""
     state = {
         "pid": os.getpid(),
-        "modules_patched": patched(),
+        "patched": patched(),
         "live_overlays": live_overlays(),
     }
     headers = [(b"content-type", b"application/json")]

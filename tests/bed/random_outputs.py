@@ -10,13 +10,16 @@ type that openai's current models refuse, so that it drops the connection.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bed.cases import Case
-from bed.models import ModelPath
 from bed.tokens import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bed.models import ModelPath
 
 LONGEST = 200
 

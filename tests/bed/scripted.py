@@ -8,12 +8,16 @@ HTTP) is untouched, which is the point: the streams under test are vLLM's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from vllm import SamplingParams
 from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+    from vllm import SamplingParams
 
 XARG = "script"
 

@@ -6,6 +6,7 @@ pytest from several environments (see scripts/vllm-env).
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
@@ -13,13 +14,16 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from typing import TYPE_CHECKING
 
 import httpx
 
 from bed.models import BUILD, MAX_MODEL_LEN, ModelPath, model_folder, tiktoken_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
 
 MODEL_NAME = "m"
 START_LIMIT_S = 300.0
@@ -102,10 +106,8 @@ class VllmServer:
         last killed, whatever the parent's state.
         """
         _signal_group(self._process.pid, signal.SIGTERM)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            pass
         _signal_group(self._process.pid, signal.SIGKILL)
         self._process.wait(STOP_LIMIT_S)
 
@@ -184,7 +186,5 @@ def _free_port() -> int:
 
 def _signal_group(group: int, number: signal.Signals) -> None:
     """Signal a process group that may be gone."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
-    except ProcessLookupError:
-        pass

@@ -50,24 +50,26 @@ def apply(module: Any) -> None:
             f" or {SERVING_CLASS}.".join(missing),
         )
         return
+    found = [seam for seam in seams if seam is not None and not seam.is_put]
+    if not found:
+        return
     stream.configure(EventClasses(), openai_vocabulary=switches.vocabulary)
-    found = [seam for seam in seams if seam is not None]
     put: list[Seam] = []
     try:
         for seam in found:
             seam.put()
             put.append(seam)
+        logger.info(
+            "stable_ids %s: patched %s of vLLM %s; event vocabulary: %s",
+            us,
+            ", ".join(patch.target for patch in PATCHES),
+            vllm,
+            "OpenAI's" if switches.vocabulary else "vLLM's own",
+        )
     except Exception:
         for seam in put:
             seam.take_back()
         raise
-    logger.info(
-        "stable_ids %s: patched %s of vLLM %s; event vocabulary: %s",
-        us,
-        ", ".join(patch.target for patch in PATCHES),
-        vllm,
-        "OpenAI's" if switches.vocabulary else "vLLM's own",
-    )
 
 
 def _vllm_version() -> str:

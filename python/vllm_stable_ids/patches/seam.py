@@ -34,6 +34,10 @@ class Patch:
     wrapper: Callable[..., Any]
 
 
+class _Wrapped(wrapt.FunctionWrapper[..., Any]):
+    """A method of vLLM's as this plugin wraps it."""
+
+
 class Seam:
     """A method of vLLM's that fits a patch."""
 
@@ -54,12 +58,17 @@ class Seam:
     def find(cls, owner: Any, patch: Patch) -> Seam | None:
         """The seam for `patch` in `owner`, or `None` where it is not as expected."""
         method = vars(owner).get(patch.target) if isinstance(owner, type) else None
-        if not inspect.isfunction(method):
+        if not callable(method):
             return None
         parameters = list(inspect.signature(method).parameters)
         if "context" not in parameters:
             return None
         return cls(owner, patch, parameters.index("context") - 1)
+
+    @property
+    def is_put(self) -> bool:
+        """Whether the method is wrapped already."""
+        return isinstance(self._original, _Wrapped)
 
     def put(self) -> None:
         """Wrap the method."""
@@ -70,7 +79,7 @@ class Seam:
             context = kwargs["context"] if "context" in kwargs else args[position]
             return wrapper(context, wrapped, args, kwargs)
 
-        setattr(self._owner, self._patch.target, wrapt.FunctionWrapper(self._original, call))
+        setattr(self._owner, self._patch.target, _Wrapped(self._original, call))
 
     def take_back(self) -> None:
         """Restore vLLM's own method."""

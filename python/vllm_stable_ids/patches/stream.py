@@ -47,22 +47,22 @@ async def _stream(
             async for event in upstream:
                 yield event
             return
+        run_class, from_id, from_index, item_id, slot, shift = overlay.run
         async for event in upstream:
-            if type(event) is overlay.run_type:
-                # By far the most frequent event; its fields are set without pydantic's checks,
-                # which would cost more than everything else here together.
+            if type(event) is run_class:
+                # Fields are set without pydantic's checks, which would cost more than
+                # everything else here together.
                 fields = event.__dict__
-                if fields["item_id"] == overlay.run_id and (
-                    fields["output_index"] == overlay.run_index
-                ):
-                    fields["item_id"] = overlay.item_id
-                    fields["output_index"] = overlay.slot
-                    if overlay.shift:
-                        fields["sequence_number"] += overlay.shift
+                if fields["item_id"] == from_id and fields["output_index"] == from_index:
+                    fields["item_id"] = item_id
+                    fields["output_index"] = slot
+                    if shift:
+                        fields["sequence_number"] += shift
                     yield event
                     continue
             for sent in overlay.send(event):
                 yield sent
+            run_class, from_id, from_index, item_id, slot, shift = overlay.run
     finally:
         if overlay is not None:
             delattr(context, OVERLAY)

@@ -59,13 +59,19 @@ impl PyLedger {
 
     fn added(&mut self, output_index: Option<u64>, item: &str) -> PyResult<PyDecision> {
         let item = Item::from_json(item).ok();
-        let decision = self.ledger.added(output_index, item.as_ref()).map_err(gave_up)?;
+        let decision = self
+            .ledger
+            .added(output_index, item.as_ref())
+            .map_err(gave_up)?;
         self.decided(decision, item.as_ref())
     }
 
     fn done(&mut self, output_index: Option<u64>, item: &str) -> PyResult<PyDecision> {
         let item = Item::from_json(item).ok();
-        let decision = self.ledger.done(output_index, item.as_ref()).map_err(gave_up)?;
+        let decision = self
+            .ledger
+            .done(output_index, item.as_ref())
+            .map_err(gave_up)?;
         self.decided(decision, item.as_ref())
     }
 
@@ -79,7 +85,10 @@ impl PyLedger {
         let EventKind::Scoped(scope) = classify(event_type, part_type) else {
             return Ok(None);
         };
-        let decision = self.ledger.mentioned(&scope, output_index, item_id).map_err(gave_up)?;
+        let decision = self
+            .ledger
+            .mentioned(&scope, output_index, item_id)
+            .map_err(gave_up)?;
         self.decided(decision, None).map(Some)
     }
 
@@ -111,7 +120,8 @@ impl PyLedger {
     }
 
     fn corrections(&mut self, slot: usize, item: &str) -> PyResult<BTreeMap<&'static str, String>> {
-        let item = Item::from_json(item).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let item =
+            Item::from_json(item).map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(self.corrected(slot, &item))
     }
 
@@ -159,7 +169,9 @@ impl PyLedger {
             Some(announce) => as_json(self.lifecycle(slot)?.announce(announce.open_part)),
             None => Vec::new(),
         };
-        let corrections = carried.map(|item| self.corrected(slot, item)).unwrap_or_default();
+        let corrections = carried
+            .map(|item| self.corrected(slot, item))
+            .unwrap_or_default();
         Ok(PyDecision {
             slot: Some(slot),
             before,
@@ -169,7 +181,10 @@ impl PyLedger {
 
     fn corrected(&mut self, slot: usize, item: &Item) -> BTreeMap<&'static str, String> {
         let corrections = self.ledger.corrections(slot, &item.identity);
-        corrections.into_iter().map(|(field, value)| (field.key(), value)).collect()
+        corrections
+            .into_iter()
+            .map(|(field, value)| (field.key(), value))
+            .collect()
     }
 
     fn lifecycle(&self, slot: usize) -> PyResult<Lifecycle<'_>> {

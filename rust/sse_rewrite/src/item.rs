@@ -34,6 +34,8 @@ pub struct Payload {
     pub empty: bool,
     /// Whether the item is a call whose arguments are no complete JSON text.
     pub broken: bool,
+    /// The digest of a message's `phase`, where it has one.
+    pub phase: Option<u64>,
 }
 
 impl Payload {
@@ -54,7 +56,16 @@ impl Payload {
             digest: hasher.finish(),
             empty,
             broken: false,
+            phase: None,
         }
+    }
+
+    /// Whether an item of the payload `rebuilt` can stand for one that said this (C6).
+    ///
+    /// It may have a phase that the streamed item lacks, but not lose or change one.
+    #[must_use]
+    pub fn is_kept_by(&self, rebuilt: &Self) -> bool {
+        self.digest == rebuilt.digest && (self.phase.is_none() || self.phase == rebuilt.phase)
     }
 }
 
@@ -120,7 +131,10 @@ fn read_payload(kind: &str, fields: &HashMap<String, &RawValue>) -> Payload {
             .unwrap_or(Value::Null)
     };
     match kind {
-        "message" => Payload::of(&texts(&value("content"))),
+        "message" => Payload {
+            phase: scalar(&value("phase")).map(|phase| Payload::of(&[phase]).digest),
+            ..Payload::of(&texts(&value("content")))
+        },
         "reasoning" => {
             let mut parts = texts(&value("content"));
             parts.extend(texts(&value("summary")));

@@ -80,6 +80,10 @@ pub(crate) struct Entry {
     pub(crate) upstream: Identity,
     pub(crate) payload: Option<Payload>,
     pub(crate) closed: bool,
+    /// Where upstream placed it first.
+    index: Option<u64>,
+    /// Whether upstream announced it, as against an event of it that came unannounced.
+    announced: bool,
     /// A dropped second announcement is under way; its events are dropped up to its close.
     repeats: bool,
 }
@@ -146,13 +150,19 @@ impl Ledger {
             return Ok(self.dropped());
         };
         if let Some(slot) = self.repeated(index, &item.identity) {
+            self.learn(slot, &item.identity);
             if let Some(entry) = self.entries.get_mut(slot) {
-                entry.repeats = true;
+                entry.upstream.fill_from(&item.identity);
+                entry.repeats = entry.announced;
+                entry.announced = true;
             }
             self.by_index.extend(index.map(|index| (index, slot)));
             return Ok(self.dropped());
         }
         let slot = self.admit(index, &item.identity)?;
+        if let Some(entry) = self.entries.get_mut(slot) {
+            entry.announced = true;
+        }
         self.share(slot);
         self.moved(index, slot);
         Ok(Decision::Send {
@@ -183,23 +193,14 @@ impl Ledger {
                 continue;
             }
             if !entry.closed {
-                self.moved(index, slot);
-                return Ok(Decision::Send {
-                    slot,
-                    announce: None,
-                });
+                return Ok(self.mention(index, item_id, slot));
             }
             if entry.repeats || !scope.carries_payload {
                 return Ok(self.dropped());
             }
         }
-        if index.is_none()
-            && let Some(slot) = self.last_open(|kind| scope.family.fits(kind))
-        {
-            return Ok(Decision::Send {
-                slot,
-                announce: None,
-            });
+        if let Some(slot) = self.last_open(index, |kind| scope.family.fits(kind)) {
+            return Ok(self.mention(index, item_id, slot));
         }
         let mut identity = Identity::of_kind(scope.family.kind());
         identity.set(Field::Id, item_id.map(str::to_owned));
@@ -249,14 +250,12 @@ impl Ledger {
                 return Ok(self.dropped());
             }
         }
-        if index.is_none()
-            && let Some(slot) = self.last_open(|kind| kind == identity.kind)
-        {
+        if let Some(slot) = self.last_open(index, |kind| kind == identity.kind) {
             return Ok(self.close(index, slot, item));
         }
         let slot = self.admit(index, identity)?;
         self.report.count(Change::AnnouncedLate);
-        self.close(None, slot, item);
+        self.settle(slot, item);
         Ok(Decision::Send {
             slot,
             announce: Some(Announce { open_part: false }),
@@ -329,6 +328,8 @@ impl Ledger {
             upstream: upstream.clone(),
             payload: None,
             closed: false,
+            index,
+            announced: false,
             repeats: false,
         });
         Ok(slot)
@@ -336,19 +337,57 @@ impl Ledger {
 
     /// Records what the item in `slot` said and was called at its close.
     pub(crate) fn settle(&mut self, slot: usize, item: &Item) {
-        let lacks_call_id = |entry: &Entry| entry.identity.call_id.is_none();
-        let mut later = item.identity.clone();
-        if self.entries.get(slot).is_some_and(lacks_call_id) && is_call(&later.kind) {
-            let answered = matches!(later.kind.as_str(), "function_call" | "custom_tool_call");
-            if answered || later.call_id.is_some() {
-                later.call_id = Some(self.usable_call_id(slot, later.call_id.take()));
+        self.learn(slot, &item.identity);
+        if let Some(entry) = self.entries.get_mut(slot) {
+            entry.payload = Some(item.payload);
+        }
+        self.shut(slot);
+    }
+
+    /// The item in `slot` is closed; a call that a client must answer now has a `call_id`.
+    pub(crate) fn shut(&mut self, slot: usize) {
+        let Some(entry) = self.entries.get_mut(slot) else {
+            return;
+        };
+        entry.closed = true;
+        let answered = matches!(
+            entry.identity.kind.as_str(),
+            "function_call" | "custom_tool_call"
+        );
+        if answered && entry.identity.call_id.is_none() {
+            let minted = Some(self.usable_call_id(slot, None));
+            self.answer_to(slot, &[&minted]);
+            if let Some(entry) = self.entries.get_mut(slot) {
+                entry.identity.call_id = minted;
             }
-            self.answer_to(slot, &[&item.identity.call_id, &later.call_id]);
+        }
+    }
+
+    /// Fills in what the item in `slot` was announced without (C1).
+    pub(crate) fn learn(&mut self, slot: usize, later: &Identity) {
+        let Some(entry) = self.entries.get(slot) else {
+            return;
+        };
+        let mut filled = later.clone();
+        if is_call(&entry.identity.kind)
+            && entry.identity.call_id.is_none()
+            && later.call_id.is_some()
+        {
+            filled.call_id = Some(self.usable_call_id(slot, later.call_id.clone()));
+            self.answer_to(slot, &[&later.call_id, &filled.call_id]);
         }
         if let Some(entry) = self.entries.get_mut(slot) {
-            entry.identity.fill_from(&later);
-            entry.payload = Some(item.payload);
-            entry.closed = true;
+            entry.identity.fill_from(&filled);
+        }
+    }
+
+    fn mention(&mut self, index: Option<u64>, item_id: Option<&str>, slot: usize) -> Decision {
+        let announced = self.identity(slot).and_then(|one| one.get(Field::Id));
+        self.count_if(announced != item_id, Change::IdentityKept);
+        self.moved(index, slot);
+        Decision::Send {
+            slot,
+            announce: None,
         }
     }
 
@@ -363,8 +402,8 @@ impl Ledger {
 
     /// The item that an announcement repeats: the same call again, or an open item again.
     fn repeated(&self, index: Option<u64>, again: &Identity) -> Option<usize> {
-        if let (Some(call_id), true) = (again.call_id.as_deref(), is_call(&again.kind)) {
-            let slot = self.caller_of(call_id)?;
+        let call_id = again.call_id.as_deref().filter(|_| is_call(&again.kind));
+        if let Some(slot) = call_id.and_then(|call_id| self.caller_of(call_id)) {
             let first = &self.entries.get(slot)?.upstream;
             let same = first.kind == again.kind && first.id == again.id && first.name == again.name;
             return same.then_some(slot);
@@ -372,7 +411,9 @@ impl Ledger {
         let slot = self.owner_of(again.id.as_deref()?)?;
         let entry = self.entries.get(slot)?;
         let here = index.is_some_and(|index| self.by_index.get(&index) == Some(&slot));
-        (entry.upstream.kind == again.kind && !entry.closed && here).then_some(slot)
+        let another_call = call_id.is_some() && entry.upstream.call_id.is_some();
+        let same = entry.upstream.kind == again.kind && !another_call;
+        (same && here && !entry.closed).then_some(slot)
     }
 
     fn owner_of(&self, id: &str) -> Option<usize> {
@@ -390,10 +431,14 @@ impl Ledger {
         }
     }
 
-    fn last_open(&self, fits: impl Fn(&str) -> bool) -> Option<usize> {
-        self.entries
-            .iter()
-            .rposition(|entry| !entry.closed && fits(&entry.identity.kind))
+    /// The newest open item of a fitting type, of those at `index` where there is one.
+    ///
+    /// Several items may be open at one index, where a server counts carelessly.
+    fn last_open(&self, index: Option<u64>, fits: impl Fn(&str) -> bool) -> Option<usize> {
+        self.entries.iter().rposition(|entry| {
+            let here = index.is_none() || entry.index.is_none() || entry.index == index;
+            here && !entry.closed && fits(&entry.identity.kind)
+        })
     }
 
     fn usable_id(&mut self, slot: usize, kind: &str, wanted: Option<String>) -> String {
@@ -439,8 +484,7 @@ impl Ledger {
     }
 
     fn moved(&mut self, index: Option<u64>, slot: usize) {
-        let moved = index.is_some_and(|index| u64::try_from(slot) != Ok(index));
-        self.count_if(moved, Change::IndexMoved);
+        self.count_if(index != u64::try_from(slot).ok(), Change::IndexMoved);
     }
 
     fn dropped(&mut self) -> Decision {

@@ -58,7 +58,8 @@ impl Lifecycle<'_> {
     pub fn announce(&self, open_part: bool) -> Vec<Event> {
         let mut events = vec![self.item("response.output_item.added", &self.blank())];
         if open_part {
-            events.push(self.part("response.content_part.added", 0, EMPTY_TEXT_PART));
+            let place = format!(r#","{CONTENT}":0"#);
+            events.push(self.part("response.content_part.added", &place, EMPTY_TEXT_PART));
         }
         events
     }
@@ -77,7 +78,12 @@ impl Lifecycle<'_> {
         let fields: HashMap<String, &RawValue> = serde_json::from_str(item).unwrap_or_default();
         let raw = |key: &str| fields.get(key).map_or("null", |value| value.get());
         let content = match self.identity.kind.as_str() {
-            "message" | "reasoning" => self.parts(raw("content")),
+            "message" => self.parts(raw("content"), CONTENT),
+            "reasoning" => {
+                let mut events = self.parts(raw("summary"), SUMMARY);
+                events.extend(self.parts(raw("content"), CONTENT));
+                events
+            }
             "function_call" => {
                 let name = format!(r#","name":{}"#, raw("name"));
                 self.text(FUNCTION_CALL, "arguments", raw("arguments"), &name)
@@ -121,8 +127,8 @@ impl Lifecycle<'_> {
     }
 
     /// Every content part: opened, its text sent at once, closed.
-    fn parts(&self, content: &str) -> Vec<Event> {
-        let parts: Vec<&RawValue> = serde_json::from_str(content).unwrap_or_default();
+    fn parts(&self, parts: &str, index_key: &str) -> Vec<Event> {
+        let parts: Vec<&RawValue> = serde_json::from_str(parts).unwrap_or_default();
         let mut events = Vec::new();
         for (index, part) in parts.into_iter().enumerate() {
             let fields: HashMap<String, &RawValue> =
@@ -134,16 +140,17 @@ impl Lifecycle<'_> {
             let Some(names) = PartNames::of(&kind, self.reasoning_parts) else {
                 continue;
             };
-            let Some(text) = fields.get(names.key).map(|text| text.get()) else {
+            let text = fields.get(names.key).map_or("", |text| text.get());
+            if !is_string(text) {
                 continue;
-            };
+            }
             let logprobs = if kind == "output_text" {
                 r#","logprobs":[]"#
             } else {
                 ""
             };
-            let place = format!(r#","content_index":{index}"#);
-            events.push(self.part(names.added, index, names.empty));
+            let place = format!(r#","{index_key}":{index}"#);
+            events.push(self.part(names.added, &place, names.empty));
             if text != EMPTY_STRING {
                 events.push(
                     self.scoped(names.delta, &format!(r#"{place},"delta":{text}{logprobs}"#)),
@@ -151,14 +158,14 @@ impl Lifecycle<'_> {
             }
             let said = format!(r#"{place},"{}":{text}{logprobs}"#, names.key);
             events.push(self.scoped(names.done, &said));
-            events.push(self.part(names.part_done, index, part.get()));
+            events.push(self.part(names.part_done, &place, part.get()));
         }
         events
     }
 
     /// The one text of a call, sent at once.
     fn text(&self, names: TextNames, key: &str, text: &str, more: &str) -> Vec<Event> {
-        if text == "null" {
+        if !is_string(text) {
             return Vec::new();
         }
         let mut events = Vec::new();
@@ -176,11 +183,8 @@ impl Lifecycle<'_> {
         }
     }
 
-    fn part(&self, event_type: &'static str, index: usize, part: &str) -> Event {
-        self.scoped(
-            event_type,
-            &format!(r#","content_index":{index},"part":{part}"#),
-        )
+    fn part(&self, event_type: &'static str, place: &str, part: &str) -> Event {
+        self.scoped(event_type, &format!(r#"{place},"part":{part}"#))
     }
 
     fn scoped(&self, event_type: &'static str, members: &str) -> Event {
@@ -196,6 +200,11 @@ const EMPTY_STRING: &str = r#""""#;
 const EMPTY_TEXT_PART: &str = r#"{"type":"output_text","text":"","annotations":[],"logprobs":[]}"#;
 const EMPTY_REFUSAL_PART: &str = r#"{"type":"refusal","refusal":""}"#;
 const EMPTY_REASONING_PART: &str = r#"{"type":"reasoning_text","text":""}"#;
+const EMPTY_SUMMARY_PART: &str = r#"{"type":"summary_text","text":""}"#;
+
+/// The keys that place a part in its item.
+const CONTENT: &str = "content_index";
+const SUMMARY: &str = "summary_index";
 
 /// The events that carry a call's one text.
 #[derive(Clone, Copy)]
@@ -266,9 +275,22 @@ impl PartNames {
                     },
                 })
             }
+            "summary_text" => Some(Self {
+                empty: EMPTY_SUMMARY_PART,
+                added: "response.reasoning_summary_part.added",
+                delta: "response.reasoning_summary_text.delta",
+                done: "response.reasoning_summary_text.done",
+                part_done: "response.reasoning_summary_part.done",
+                ..openai
+            }),
             _ => None,
         }
     }
+}
+
+/// Whether a piece of JSON is a string: nothing else can be sent as a delta.
+fn is_string(raw: &str) -> bool {
+    raw.starts_with('"')
 }
 
 /// `text` as a JSON string.

@@ -4,7 +4,8 @@
 //! identity, then type, name and payload, then type and name inside the gaps, then position
 //! inside what is left of a gap. What stays unpaired is the caller's to announce or put back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
 
 use crate::identity::Identity;
 use crate::item::Payload;
@@ -31,6 +32,19 @@ impl<'a> Candidate<'a> {
 
     fn is_call(&self) -> bool {
         is_call(&self.identity.kind)
+    }
+
+    fn is_unnamed(&self) -> bool {
+        self.identity.name.is_none()
+    }
+
+    /// The announced id, and the one upstream gave.
+    fn ids(&self) -> impl Iterator<Item = &'a str> {
+        let announced = self.identity.id.as_deref();
+        let upstream = self.upstream.id.as_deref();
+        announced
+            .into_iter()
+            .chain(upstream.filter(|_| upstream != announced))
     }
 }
 
@@ -91,36 +105,63 @@ impl<'a> Pairs<'a> {
 
     /// Step 1: the same `call_id` on calls of one type, or the same id.
     fn by_identity(&mut self) {
-        self.join_equal(|item| match &item.identity.call_id {
+        self.join_equal(|_, item| match &item.identity.call_id {
             Some(call_id) if item.is_call() => {
                 Some((item.identity.kind.as_str(), call_id.as_str()))
             }
             _ => None,
         });
-        self.join_equal(|item| Some((item.identity.kind.as_str(), item.identity.id.as_deref()?)));
-        self.join_equal(|item| Some((item.identity.kind.as_str(), item.upstream.id.as_deref()?)));
-        self.join_same_id_of_another_type();
+        self.join_same_id(|item| item.identity.kind.as_str(), |_, _| true);
+        // Of another type, the streamed item stands: it must have said something, and a call
+        // that is not streamed must reach the client (C5).
+        self.join_same_id(
+            |_| "",
+            |item, other| item.payload.is_some() && (item.is_call() || !other.is_call()),
+        );
     }
 
-    /// An id shared by exactly one item on each side names one item, even where its type
-    /// changed. An id that several items share proves nothing.
-    fn join_same_id_of_another_type(&mut self) {
-        let mut owners: HashMap<&str, (Vec<usize>, Vec<usize>)> = HashMap::new();
-        for (index, item) in self.open_streamed() {
-            if let Some(id) = item.identity.id.as_deref() {
-                owners.entry(id).or_default().0.push(index);
+    /// An id names an item where exactly one on each side has it; shared, it proves nothing.
+    fn join_same_id<K, F>(&mut self, kind: K, may: F)
+    where
+        K: Fn(&Candidate<'a>) -> &'a str,
+        F: Fn(&Candidate<'a>, &Candidate<'a>) -> bool,
+    {
+        let mut owners: HashMap<(&str, &str), Owners> = HashMap::new();
+        let streamed = self.open_streamed();
+        for (index, item) in &streamed {
+            for id in item.ids() {
+                let owners = owners.entry((kind(item), id)).or_default();
+                owners.streamed.push(*index);
             }
         }
         for (index, item) in self.open_rebuilt() {
-            if let Some(id) = item.identity.id.as_deref() {
-                owners.entry(id).or_default().1.push(index);
+            for id in item.ids() {
+                let owners = owners.entry((kind(&item), id)).or_default();
+                owners.rebuilt.push(index);
             }
         }
-        for (left, right) in owners.into_values() {
-            if let (&[left], &[right]) = (left.as_slice(), right.as_slice()) {
-                self.join(left, right);
+        for (left, item) in &streamed {
+            for id in item.ids() {
+                let right = match owners.get(&(kind(item), id)) {
+                    Some(owners) if owners.streamed.len() == 1 => owners.rebuilt.as_slice(),
+                    _ => continue,
+                };
+                let &[right] = right else { continue };
+                if self.is_open(*left, right)
+                    && self
+                        .rebuilt
+                        .get(right)
+                        .is_some_and(|other| may(item, other))
+                {
+                    self.join(*left, right);
+                }
             }
         }
+    }
+
+    fn is_open(&self, left: usize, right: usize) -> bool {
+        self.of_streamed.get(left).is_some_and(Option::is_none)
+            && self.taken.get(right).is_some_and(|taken| !taken)
     }
 
     /// Step 2: the same type, name and payload; first what keeps its order, then the rest.
@@ -135,26 +176,15 @@ impl<'a> Pairs<'a> {
                 self.join(left, right);
             }
         }
-        self.join_equal(key);
+        self.join_equal(|_, item| key(item));
+        self.join_unnamed(|_, item| Some((item.identity.kind.as_str(), item.payload?.digest)));
     }
 
     /// Step 3: the same type and name, in order, inside the gaps between paired items.
     fn by_key_in_gaps(&mut self) {
         let gaps = self.gaps();
-        let mut waiting: HashMap<_, std::collections::VecDeque<usize>> = HashMap::new();
-        for (index, item) in self.open_rebuilt() {
-            let key = (gaps.of_rebuilt(index), item.key());
-            waiting.entry(key).or_default().push_back(index);
-        }
-        for (index, item) in self.open_streamed() {
-            let key = (gaps.of_streamed(index), item.key());
-            if let Some(right) = waiting
-                .get_mut(&key)
-                .and_then(std::collections::VecDeque::pop_front)
-            {
-                self.join(index, right);
-            }
-        }
+        self.join_equal(|side, item| Some((gaps.of(side), item.key())));
+        self.join_unnamed(|side, item| Some((gaps.of(side), item.identity.kind.as_str())));
     }
 
     /// Step 4: position inside a gap, where the rebuilt item restates the streamed one.
@@ -163,13 +193,13 @@ impl<'a> Pairs<'a> {
         let rebuilt = self.open_rebuilt();
         let mut next = 0;
         for (index, item) in self.open_streamed() {
-            let gap = gaps.of_streamed(index);
+            let gap = gaps.of(Side::Streamed(index));
             let found = rebuilt
                 .iter()
                 .enumerate()
                 .skip(next)
                 .find(|(_, (other, candidate))| {
-                    gaps.of_rebuilt(*other) == gap && restates(&item, candidate)
+                    gaps.of(Side::Rebuilt(*other)) == gap && restates(&item, candidate)
                 });
             if let Some((position, &(right, _))) = found {
                 next = position + 1;
@@ -181,22 +211,36 @@ impl<'a> Pairs<'a> {
     /// Joins open items of equal key, first come first served.
     fn join_equal<K, F>(&mut self, key: F)
     where
-        K: std::hash::Hash + Eq,
-        F: Fn(&Candidate<'a>) -> Option<K>,
+        K: Hash + Eq,
+        F: Fn(Side, &Candidate<'a>) -> Option<K>,
     {
-        let mut waiting: HashMap<K, std::collections::VecDeque<usize>> = HashMap::new();
+        let mut waiting: HashMap<K, VecDeque<usize>> = HashMap::new();
         for (index, item) in self.open_rebuilt() {
-            if let Some(key) = key(&item) {
+            if let Some(key) = key(Side::Rebuilt(index), &item) {
                 waiting.entry(key).or_default().push_back(index);
             }
         }
         for (index, item) in self.open_streamed() {
-            let found = key(&item)
+            let found = key(Side::Streamed(index), &item)
                 .and_then(|key| waiting.get_mut(&key))
-                .and_then(std::collections::VecDeque::pop_front);
+                .and_then(VecDeque::pop_front);
             if let Some(right) = found {
                 self.join(index, right);
             }
+        }
+    }
+
+    /// Joins open items of equal key where one side does not say the name: it may be any.
+    fn join_unnamed<K, F>(&mut self, key: F)
+    where
+        K: Hash + Eq,
+        F: Fn(Side, &Candidate<'a>) -> Option<K>,
+    {
+        for unnamed_is_streamed in [true, false] {
+            self.join_equal(|side, item| {
+                let must = matches!(side, Side::Streamed(_)) == unnamed_is_streamed;
+                (!must || item.is_unnamed()).then(|| key(side, item))?
+            });
         }
     }
 
@@ -211,6 +255,13 @@ impl<'a> Pairs<'a> {
             anchors: longest_rising(&pairs),
         }
     }
+}
+
+/// The open items that have one id.
+#[derive(Default)]
+struct Owners {
+    streamed: Vec<usize>,
+    rebuilt: Vec<usize>,
 }
 
 /// Whether `rebuilt` is what became of `streamed` although its type or name changed.
@@ -233,7 +284,9 @@ fn restates(streamed: &Candidate, rebuilt: &Candidate) -> bool {
                 .name
                 .as_deref()
                 .is_some_and(|name| name.starts_with("browser."));
-        return browses || (streamed.is_call() && same_payload);
+        // Two calls of different types that say nothing have nothing in common.
+        let proves = streamed.identity.kind == rebuilt.identity.kind || !said.empty;
+        return browses || (streamed.is_call() && same_payload && proves);
     }
     let was_cut = said.broken && rebuilt.identity.kind == "message";
     same_payload || was_cut
@@ -244,13 +297,19 @@ struct Gaps {
     anchors: Vec<(usize, usize)>,
 }
 
-impl Gaps {
-    fn of_streamed(&self, index: usize) -> usize {
-        self.anchors.partition_point(|&(left, _)| left < index)
-    }
+/// A place on one of the two sides.
+#[derive(Clone, Copy)]
+enum Side {
+    Streamed(usize),
+    Rebuilt(usize),
+}
 
-    fn of_rebuilt(&self, index: usize) -> usize {
-        self.anchors.partition_point(|&(_, right)| right < index)
+impl Gaps {
+    fn of(&self, side: Side) -> usize {
+        self.anchors.partition_point(|&(left, right)| match side {
+            Side::Streamed(index) => left < index,
+            Side::Rebuilt(index) => right < index,
+        })
     }
 }
 

@@ -122,12 +122,13 @@ impl Ledger {
             self.report.count(Change::PutBack);
             return Source::Streamed;
         };
-        let same_kind = entry.identity.kind == twin.identity.kind
-            && (entry.identity.name.is_none() || entry.identity.name == twin.identity.name);
-        let same_payload = entry
+        // An item that was never closed has said nothing that could stand instead.
+        let same_name = entry.identity.name.is_none() || entry.identity.name == twin.identity.name;
+        let same = entry
             .payload
-            .is_none_or(|said| said.digest == twin.payload.digest);
-        if same_kind && same_payload {
+            .is_none_or(|said| same_name && said.is_kept_by(&twin.payload));
+        if entry.identity.kind == twin.identity.kind && same {
+            self.learn(slot, &twin.identity);
             Source::Rebuilt(index)
         } else {
             self.report.count(Change::StreamedStands);
@@ -141,8 +142,8 @@ impl Ledger {
             if let Some(item) = rebuilt.get(item) {
                 self.settle(slot, item);
             }
-        } else if let Some(entry) = self.entries.get_mut(slot) {
-            entry.closed = true;
+        } else {
+            self.shut(slot);
         }
     }
 

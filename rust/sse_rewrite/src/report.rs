@@ -5,7 +5,7 @@
 pub enum Change {
     /// A later mention carried another identity than the announced one (C1).
     IdentityKept,
-    /// An item or event moved to another `output_index` (C2).
+    /// An item or event moved to another `output_index`, or had none (C2).
     IndexMoved,
     /// A repeated or empty announcement, close or event was dropped (C2, C5).
     Dropped,

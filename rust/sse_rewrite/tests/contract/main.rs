@@ -20,6 +20,8 @@ mod pairing_reference;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod repetition;
+#[cfg(test)]
 mod stream;
 #[cfg(test)]
 mod terminal;

@@ -159,15 +159,12 @@ pub(crate) fn lifecycle(index: u64, item: &Value) -> Vec<Event> {
 
 /// One line for an item: its type and what names it.
 pub(crate) fn show_item(item: &Value) -> String {
-    let mut line = format!(
-        "{}={}",
-        field(item, "type").unwrap_or("?"),
-        field(item, "id").unwrap_or("?")
-    );
-    if let Some(call_id) = field(item, "call_id") {
-        line += &format!("/{call_id}");
+    let kind = field(item, "type").unwrap_or("?");
+    let id = field(item, "id").unwrap_or("?");
+    match field(item, "call_id") {
+        Some(call_id) => format!("{kind}={id}/{call_id}"),
+        None => format!("{kind}={id}"),
     }
-    line
 }
 
 /// One line for an event, so that a test can write out what it wants.

@@ -10,7 +10,7 @@ use crate::model::{
 };
 
 /// Plays the events and wants the contract kept and nothing lost.
-fn kept(events: Vec<Event>) -> Played {
+pub(crate) fn kept(events: Vec<Event>) -> Played {
     let stream = numbered(events);
     let played = play(&stream);
     assert_eq!(faults(&played.sent), [""; 0], "{:#?}", played.lines());
@@ -207,7 +207,11 @@ mod c3_sequence {
     use super::*;
 
     fn numbers(played: &Played) -> Vec<u64> {
-        played.sent.iter().filter_map(|(number, _)| *number).collect()
+        played
+            .sent
+            .iter()
+            .filter_map(|(number, _)| *number)
+            .collect()
     }
 
     #[test]
@@ -221,6 +225,19 @@ mod c3_sequence {
             terminal([item]),
         ]);
         assert_eq!(numbers(&played), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_gap_is_closed_up_once_the_stream_is_touched() {
+        let item = message("a", "x");
+        let events = [
+            vec![added(0, serde_json::Value::Null)],
+            lifecycle(0, &item),
+            vec![terminal([item])],
+        ];
+        let mut stream = numbered(events.concat());
+        stream[4].0 = Some(9);
+        assert_eq!(numbers(&play(&stream)), [0, 1, 2, 3]);
     }
 
     #[test]
@@ -255,10 +272,7 @@ mod c9_touch_nothing_else {
             slot,
             announce: None,
         };
-        assert_eq!(
-            played.decisions,
-            [0, 0, 0, 1, 1, 1, 2, 2, 2].map(sent)
-        );
+        assert_eq!(played.decisions, [0, 0, 0, 1, 1, 1, 2, 2, 2].map(sent));
     }
 
     #[test]

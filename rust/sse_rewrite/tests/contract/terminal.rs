@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use sse_rewrite::{Insert, Source};
 
 use crate::driver::{Played, play};
-use crate::judge::{faults, losses};
 use crate::model::{
     Event, added, call, custom, done, lifecycle, message, numbered, reasoning, scoped, search,
     terminal, with, without,
 };
+use crate::stream::kept;
 
 /// Streams `items` without fault, ends with `output`, and wants the contract kept.
 fn ended(items: &[Value], output: impl IntoIterator<Item = Value>) -> Played {
@@ -18,14 +18,6 @@ fn ended(items: &[Value], output: impl IntoIterator<Item = Value>) -> Played {
     }
     events.push(terminal(output));
     kept(events)
-}
-
-fn kept(events: Vec<Event>) -> Played {
-    let stream = numbered(events);
-    let played = play(&stream);
-    assert_eq!(faults(&played.sent), [""; 0], "{:#?}", played.lines());
-    assert_eq!(losses(&stream, &played.sent), [""; 0]);
-    played
 }
 
 mod c4_terminal_is_what_was_streamed {
@@ -47,10 +39,7 @@ mod c4_terminal_is_what_was_streamed {
             ],
         );
         assert_eq!(played.output(), items);
-        assert_eq!(
-            played.terminals[0].output,
-            [2, 1, 0].map(Source::Rebuilt)
-        );
+        assert_eq!(played.terminals[0].output, [2, 1, 0].map(Source::Rebuilt));
         assert!(played.terminals[0].inserts.is_empty());
     }
 
@@ -65,7 +54,13 @@ mod c5_nothing_is_lost {
 
     #[test]
     fn what_only_the_output_has_is_announced_streamed_and_closed() {
-        let played = ended(&[], [message("msg_1", "so"), custom("ctc_1", "call_1", "sh", "ls")]);
+        let played = ended(
+            &[],
+            [
+                message("msg_1", "so"),
+                custom("ctc_1", "call_1", "sh", "ls"),
+            ],
+        );
         assert_eq!(
             played.lines(),
             [

@@ -1,0 +1,206 @@
+"""Registration: one hook, never an exception, nothing in processes that do not serve HTTP."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import wrapt
+
+from vllm_stable_ids import patches, plugin, settings
+from vllm_stable_ids.log import logger
+from vllm_stable_ids.patches import seam, stream, terminal
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+SEAMS = ("responses_stream_generator", "responses_full_generator")
+
+# Loads plugins as every vLLM process does, then imports the serving module as the API server
+# does, and says which seams are wrapped.
+LOAD = f"""
+import sys
+from vllm.plugins import load_general_plugins
+load_general_plugins()
+print("imported:", sorted(m for m in sys.modules if m in ("pydantic_settings", "openai")
+      or m.startswith("vllm.entrypoints") or m == "vllm_stable_ids.overlay"))
+from vllm.entrypoints.openai.responses.serving import OpenAIServingResponses as cls
+print("wrapped:", [n for n in {SEAMS!r} if hasattr(vars(cls)[n], "__wrapped__")])
+"""
+
+
+def run_python(code: str, **env: str) -> str:
+    """Run code in a fresh interpreter; returns what it printed, logs included."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={name: value for name, value in os.environ.items() if name[:5] != "VLLM_"} | env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def serving_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """vLLM's serving module, its class unpatched before and after the test."""
+    serving = importlib.import_module(plugin.SERVING_MODULE)
+    for name in SEAMS:
+        assert not isinstance(vars(serving.OpenAIServingResponses)[name], wrapt.FunctionWrapper)
+        monkeypatch.setattr(
+            serving.OpenAIServingResponses, name, vars(serving.OpenAIServingResponses)[name]
+        )
+    return serving
+
+
+def wrapped(module: ModuleType) -> list[str]:
+    """The seams that are wrapped."""
+    cls = vars(module.OpenAIServingResponses)
+    return [name for name in SEAMS if isinstance(cls[name], wrapt.FunctionWrapper)]
+
+
+def test_registering_imports_neither_torch_nor_vllm() -> None:
+    code = (
+        "import sys; from vllm_stable_ids.plugin import register; register(); register();"
+        "print([m for m in sys.modules if m.split('.')[0] in ('torch', 'vllm', 'pydantic')])"
+    )
+    assert run_python(code).strip() == "[]"
+
+
+def test_a_process_that_does_not_serve_gets_a_hook_and_nothing_else() -> None:
+    printed = run_python(LOAD)
+    assert "imported: []" in printed
+    assert f"wrapped: {list(SEAMS)}" in printed
+    assert printed.count("stable_ids 0.1.0: patched") == 1
+
+
+@pytest.mark.parametrize("value", ["0", "false", "off", "no", "FALSE"])
+def test_opting_out_patches_nothing_and_says_so(
+    serving_module: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    value: str,
+) -> None:
+    monkeypatch.setenv("VLLM_STABLE_IDS", value)
+    with caplog.at_level(logging.INFO, "vllm.plugins.stable_ids"):
+        patches.apply(serving_module)
+    assert wrapped(serving_module) == []
+    assert "not patched (VLLM_STABLE_IDS is off)" in caplog.text
+
+
+def test_vllm_plugins_without_our_name_loads_nothing_of_ours() -> None:
+    code = (
+        "import sys; from vllm.plugins import load_general_plugins; load_general_plugins();"
+        "print('loaded:', [m for m in sys.modules if m.startswith('vllm_stable_ids')])"
+    )
+    assert "loaded: []" in run_python(code, VLLM_PLUGINS="another_plugin")
+
+
+def test_patching_twice_is_once(serving_module: ModuleType) -> None:
+    patches.apply(serving_module)
+    first = vars(serving_module.OpenAIServingResponses)[SEAMS[0]]
+    patches.apply(serving_module)
+    assert vars(serving_module.OpenAIServingResponses)[SEAMS[0]] is first
+
+
+def fail(*_args: Any, **_kwargs: Any) -> Any:
+    """Stand in for a step that goes wrong."""
+    raise RuntimeError("a secret of the user's")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (settings, "load"),
+        (patches, "_vllm_version"),
+        (patches, "EventClasses"),
+        (stream, "configure"),
+        (seam.Seam, "find"),
+        (seam.Seam, "put"),
+        (logger, "info"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_step_that_fails_leaves_vllm_as_it_was(
+    serving_module: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    owner: Any,
+    name: str,
+) -> None:
+    monkeypatch.setattr(owner, name, fail)
+    plugin._patch(serving_module)
+    assert wrapped(serving_module) == []
+    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(warnings) == 1
+    assert "not patched" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_the_second_seam_failing_takes_the_first_back(
+    serving_module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = seam.Seam.put
+
+    def put_unless_terminal(self: seam.Seam) -> None:
+        if self._patch is terminal.PATCH:
+            raise RuntimeError
+        put(self)
+
+    monkeypatch.setattr(seam.Seam, "put", put_unless_terminal)
+    plugin._patch(serving_module)
+    assert wrapped(serving_module) == []
+
+
+@pytest.mark.parametrize(
+    "breakage",
+    [
+        "sys.modules['wrapt'] = None",
+        "import wrapt; del wrapt.register_post_import_hook",
+        "sys.modules['wrapt'] = sys.modules['vllm_stable_ids.log'] = None",
+    ],
+)
+def test_an_import_that_fails_does_not_stop_vllm(breakage: str) -> None:
+    code = f"import sys; {breakage}\nfrom vllm_stable_ids.plugin import register\nregister()"
+    printed = run_python(code)
+    assert ("not patched" in printed) == ("log" not in breakage)
+
+
+@pytest.mark.parametrize("seam_name", SEAMS)
+def test_a_seam_that_is_not_there_means_nothing_is_patched(
+    serving_module: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    seam_name: str,
+) -> None:
+    monkeypatch.setattr(serving_module.OpenAIServingResponses, seam_name, lambda _self: None)
+    patches.apply(serving_module)
+    assert wrapped(serving_module) == []
+    assert f"no OpenAIServingResponses.{seam_name} as known" in caplog.text
+    assert "look for a newer vllm-stable-ids" in caplog.text
+
+
+def test_a_misspelt_switch_is_named_and_keeps_its_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("VLLM_STABLE_IDS", "0")
+    monkeypatch.setenv("VLLM_STABLE_IDS_VOCABULARY", "maybe")
+    switches, problems = settings.load()
+    assert (switches.enabled, switches.vocabulary) == (False, True)
+    assert problems == [
+        "VLLM_STABLE_IDS_VOCABULARY='maybe' is neither on (1, true, on, yes) nor off "
+        "(0, false, off, no); using the default, on"
+    ]
+
+
+def test_an_empty_switch_is_an_absent_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_STABLE_IDS", "")
+    switches, problems = settings.load()
+    assert switches.enabled
+    assert problems == []
