@@ -5,8 +5,8 @@ use sse_rewrite::{Insert, Source};
 
 use crate::driver::{Played, play};
 use crate::model::{
-    Event, added, call, custom, done, lifecycle, message, numbered, reasoning, scoped, search,
-    terminal, with, without,
+    added, call, custom, done, lifecycle, message, numbered, reasoning, scoped, search, terminal,
+    with, without,
 };
 use crate::stream::kept;
 
