@@ -94,8 +94,8 @@ impl PyLedger {
 
     fn terminal(&mut self, items: Vec<String>) -> PyResult<PyTerminal> {
         let items: Vec<Item> = items
-            .iter()
-            .map(|text| Item::from_json(text))
+            .into_iter()
+            .map(|text| Item::from_json(&text))
             .collect::<Result<_, _>>()
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let terminal = self.ledger.terminal(&items).map_err(gave_up)?;

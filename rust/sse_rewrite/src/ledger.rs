@@ -1,55 +1,15 @@
 //! The ledger of one response: which items were announced, and what later events must carry.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
+use crate::directory::{Directory, Owner};
 use crate::identity::{Field, Identity};
 use crate::item::{Item, Payload};
 use crate::mint;
 use crate::pairing::is_call;
+use crate::policy::{GaveUp, Policy};
 use crate::report::{Change, Report};
 use crate::vocabulary::Scope;
-
-/// What the caller wants beyond the contract, and how much a stream may make it hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
-    /// Announce ids under the conventional prefix of their type. Only where the events are
-    /// made: on the wire the server has announced its own id already.
-    pub conventional_ids: bool,
-    /// How many items one response may have.
-    pub max_items: usize,
-    /// How long an identity field may be, in bytes.
-    pub max_identity_bytes: usize,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            conventional_ids: false,
-            max_items: 4096,
-            max_identity_bytes: 8192,
-        }
-    }
-}
-
-/// The stream is beyond a limit of the [`Policy`]: it is to pass unchanged from here on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GaveUp {
-    /// More items than [`Policy::max_items`].
-    TooManyItems,
-    /// An identity field longer than [`Policy::max_identity_bytes`].
-    IdentityTooLong,
-}
-
-impl std::fmt::Display for GaveUp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::TooManyItems => "the response has more output items than the limit",
-            Self::IdentityTooLong => "an id, call_id, name or label is longer than the limit",
-        })
-    }
-}
-
-impl std::error::Error for GaveUp {}
 
 /// What to do with one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +36,7 @@ pub struct Announce {
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) identity: Identity,
-    /// As upstream announced it; other ids of upstream are looked up in `Ledger::by_id`.
+    /// As upstream announced it; other ids of upstream are looked up in `Ledger::ids`.
     pub(crate) upstream: Identity,
     pub(crate) payload: Option<Payload>,
     pub(crate) closed: bool,
@@ -86,13 +46,6 @@ pub(crate) struct Entry {
     announced: bool,
     /// A dropped second announcement is under way; its events are dropped up to its close.
     repeats: bool,
-}
-
-/// Who answers to an id: several items may, where a server is careless.
-#[derive(Debug, Clone, Copy)]
-enum Owner {
-    One(usize),
-    Many,
 }
 
 /// Learns what was announced and says which identity a later mention must carry.
@@ -105,10 +58,8 @@ pub struct Ledger {
     response_id: String,
     pub(crate) entries: Vec<Entry>,
     by_index: HashMap<u64, usize>,
-    by_id: HashMap<String, Owner>,
-    by_call_id: HashMap<String, Owner>,
-    taken_ids: HashSet<String>,
-    taken_call_ids: HashSet<String>,
+    ids: Directory,
+    call_ids: Directory,
     pub(crate) finished: bool,
     pub(crate) report: Report,
 }
@@ -163,7 +114,9 @@ impl Ledger {
         if let Some(entry) = self.entries.get_mut(slot) {
             entry.announced = true;
         }
-        self.share(slot);
+        if let Some(id) = &item.identity.id {
+            self.ids.claim(id, slot);
+        }
         self.moved(index, slot);
         Ok(Decision::Send {
             slot,
@@ -317,7 +270,7 @@ impl Ledger {
             identity.call_id = Some(self.usable_call_id(slot, upstream.call_id.clone()));
         }
         for id in [&upstream.id, &identity.id].into_iter().flatten() {
-            self.by_id.entry(id.clone()).or_insert(Owner::One(slot));
+            self.ids.claim_vacant(id, slot);
         }
         if is_call(&identity.kind) {
             self.answer_to(slot, &[&upstream.call_id, &identity.call_id]);
@@ -417,18 +370,16 @@ impl Ledger {
     }
 
     fn owner_of(&self, id: &str) -> Option<usize> {
-        match self.by_id.get(id) {
-            Some(Owner::One(slot)) => Some(*slot),
+        match self.ids.owner(id) {
+            Some(Owner::One(slot)) => Some(slot),
             Some(Owner::Many) => None,
+            // Some servers name a call by its call_id where its id belongs.
             None => self.caller_of(id),
         }
     }
 
     pub(crate) fn caller_of(&self, call_id: &str) -> Option<usize> {
-        match self.by_call_id.get(call_id) {
-            Some(Owner::One(slot)) => Some(*slot),
-            _ => None,
-        }
+        self.call_ids.sole_owner(call_id)
     }
 
     /// The newest open item of a fitting type, of those at `index` where there is one.
@@ -442,7 +393,7 @@ impl Ledger {
     }
 
     fn usable_id(&mut self, slot: usize, kind: &str, wanted: Option<String>) -> String {
-        let (id, minted) = unique(&mut self.taken_ids, wanted, |attempt| {
+        let (id, minted) = self.ids.take(wanted, |attempt| {
             mint::item_id(kind, &self.response_id, slot, attempt)
         });
         self.count_if(minted, Change::Minted);
@@ -450,36 +401,16 @@ impl Ledger {
     }
 
     fn usable_call_id(&mut self, slot: usize, wanted: Option<String>) -> String {
-        let (id, minted) = unique(&mut self.taken_call_ids, wanted, |attempt| {
+        let (id, minted) = self.call_ids.take(wanted, |attempt| {
             mint::call_id(&self.response_id, slot, attempt)
         });
         self.count_if(minted, Change::Minted);
         id
     }
 
-    /// An announced id that another item has already names neither of them any more.
-    fn share(&mut self, slot: usize) {
-        let id = self
-            .entries
-            .get(slot)
-            .and_then(|entry| entry.upstream.id.as_ref());
-        if let Some(owner) = id.and_then(|id| self.by_id.get_mut(id))
-            && !matches!(owner, Owner::One(first) if *first == slot)
-        {
-            *owner = Owner::Many;
-        }
-    }
-
     fn answer_to(&mut self, slot: usize, call_ids: &[&Option<String>]) {
         for call_id in call_ids.iter().copied().flatten() {
-            self.by_call_id
-                .entry(call_id.clone())
-                .and_modify(|owner| {
-                    if !matches!(owner, Owner::One(first) if *first == slot) {
-                        *owner = Owner::Many;
-                    }
-                })
-                .or_insert(Owner::One(slot));
+            self.call_ids.claim(call_id, slot);
         }
     }
 
@@ -496,26 +427,5 @@ impl Ledger {
         if happened {
             self.report.count(change);
         }
-    }
-}
-
-/// `wanted` if nobody has it, else the first free one that is `minted`; and whether it was.
-fn unique(
-    taken: &mut HashSet<String>,
-    wanted: Option<String>,
-    minted: impl Fn(u32) -> String,
-) -> (String, bool) {
-    if let Some(wanted) = wanted
-        && taken.insert(wanted.clone())
-    {
-        return (wanted, false);
-    }
-    let mut attempt = 0;
-    loop {
-        let id = minted(attempt);
-        if taken.insert(id.clone()) {
-            return (id, true);
-        }
-        attempt += 1;
     }
 }

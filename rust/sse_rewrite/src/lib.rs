@@ -17,19 +17,21 @@
 //! | C3 sequence | [`sequence`] |
 //! | C4, C5 terminal output, nothing lost | [`reconcile`], [`lifecycle`] |
 //! | C6 payload | [`item`], [`lifecycle`] |
-//! | C11 distinct | [`ledger`], [`mint`] |
+//! | C11 distinct | `directory`, [`mint`] |
 //! | pairing | [`pairing`] |
 //!
 //! C7–C10 bind the callers: they see the response, the store and the bytes.
 
 #![forbid(unsafe_code)]
 
+mod directory;
 pub mod identity;
 pub mod item;
 pub mod ledger;
 pub mod lifecycle;
 pub mod mint;
 pub mod pairing;
+pub mod policy;
 pub mod reconcile;
 pub mod report;
 pub mod sequence;
@@ -37,8 +39,9 @@ pub mod vocabulary;
 
 pub use identity::{Field, Identity};
 pub use item::{Item, NotAnItem, Payload};
-pub use ledger::{Announce, Decision, GaveUp, Ledger, Policy};
+pub use ledger::{Announce, Decision, Ledger};
 pub use lifecycle::{Event, Lifecycle, ReasoningParts};
+pub use policy::{GaveUp, Policy};
 pub use reconcile::{Insert, Source, Terminal};
 pub use report::{Change, Report};
 pub use sequence::Sequence;

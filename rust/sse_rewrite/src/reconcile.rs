@@ -1,8 +1,9 @@
 //! The terminal event: its output becomes the list of what was streamed (C4, C5, C6).
 
 use crate::item::Item;
-use crate::ledger::{GaveUp, Ledger};
+use crate::ledger::Ledger;
 use crate::pairing::{self, Candidate, is_call};
+use crate::policy::GaveUp;
 use crate::report::Change;
 
 /// Where the caller finds an item to send.
