@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from bed import client
+from bed.cases import Case
 from bed.judge import judge
 from bed.random_outputs import random_case
 from bed.server import VllmServer
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 STREAMS = 64
 HANG_UP_AFTER = 6
+
+ENDLESS: dict[ModelPath, str] = {
+    "simple": f"<think>\n{'on and ' * 1000}</think>\n\nHi.<|im_end|>",
+    "harmony": f"<|channel|>final<|message|>{'on and ' * 1000}<|return|>",
+}
 
 
 def running(server: VllmServer) -> float:
@@ -41,13 +47,13 @@ def wait_for_idle(server: VllmServer) -> None:
 async def test_streams_whose_clients_stay_are_right_when_others_leave(
     fixed: VllmServer, path: ModelPath
 ) -> None:
+    endless = Case("endless", path, ENDLESS[path])
     async with client.async_client(fixed) as connection:
 
         async def one(number: int) -> Stream:
             if number % 3 == 0:
-                # Without a script the model goes on for as long as it may.
                 return await client.astream(
-                    connection, None, hang_up_after=HANG_UP_AFTER, max_output_tokens=3000
+                    connection, endless, hang_up_after=HANG_UP_AFTER, max_output_tokens=3000
                 )
             return await client.astream(connection, random_case(path, 1000 + number))
 

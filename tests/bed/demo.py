@@ -9,6 +9,7 @@ cannot show a green picture of nothing.
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import signal
 import sys
 import threading
@@ -113,6 +114,7 @@ class Board:
             TextColumn("{task.description} ({task.elapsed:.0f} s)"),
             console=console,
             transient=True,
+            refresh_per_second=4,
             disable=not self.live,
         )
 
@@ -137,6 +139,8 @@ def ask(path: ModelPath, board: Board, *, fixed: bool) -> Run:
         RuntimeError: The server did not start or did not answer; its log is named.
     """
     who = f"{path} path, {'fixed' if fixed else 'stock'}"
+    if _stopping.is_set():
+        raise RuntimeError(f"{who}: not started, since the demo is ending")
     board.say(who, "vLLM is starting, a minute or two")
     with _Server(path, env={} if fixed else {"VLLM_STABLE_IDS": "0"}) as server:
         board.say(who, f"up after {server.start_seconds:.0f} s, streaming")
@@ -294,6 +298,12 @@ def show(console: Console, path: ModelPath, stock: Run, fixed: Run) -> list[str]
     return list(unexpected(path, stock, fixed))
 
 
+def _stop_the_rest(future: Future[Run]) -> None:
+    """Keep the workers from starting the next server when one has failed."""
+    if not future.cancelled() and future.exception() is not None:
+        _stopping.set()
+
+
 def demonstrate(console: Console) -> list[str]:
     """Run all four servers, print each path once both of its servers are done.
 
@@ -309,6 +319,8 @@ def demonstrate(console: Console) -> list[str]:
                 path: [pool.submit(ask, path, board, fixed=fixed) for fixed in (False, True)]
                 for path in PATHS
             }
+            for future in itertools.chain(*pairs.values()):
+                future.add_done_callback(_stop_the_rest)
             for path, (stock, fixed) in pairs.items():
                 found += show(console, path, stock.result(), fixed.result())
     finally:
@@ -343,8 +355,9 @@ def main() -> int:
         return 130
     except (OSError, RuntimeError) as error:
         headline, *log = str(error).splitlines()
-        console.print(Text(f"The demo could not run: {headline}", "bold red"))
-        console.print(Text("\n".join(log[-LOG_LINES:]), "dim"))
+        console.print(Text(f"The demo could not run: {headline}", "bold red"), soft_wrap=True)
+        for line in log[-LOG_LINES:]:
+            console.print(Text(line, "dim"), no_wrap=True, overflow="ellipsis")
         return 2
     for line in found:
         console.print(Text(f"Unexpected: {line}", "bold red"))
