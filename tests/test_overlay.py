@@ -339,3 +339,15 @@ async def test_an_answer_that_is_not_streamed_is_not_looked_at() -> None:
 
     response = await terminal.PATCH.wrapper(SimpleNamespace(), full, (), {})
     assert response.output == "untouched"
+
+
+async def test_a_call_without_a_context_is_vllms_to_refuse(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def upstream() -> AsyncGenerator[Any]:
+        yield text(0, "aa", "1")
+
+    with caplog.at_level(logging.WARNING):
+        sent = [event async for event in stream.PATCH.wrapper(None, upstream, (), {})]
+    assert [event.item_id for event in sent] == ["aa"]
+    assert len(caplog.records) == 1

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 MODEL_NAME = "m"
-START_LIMIT_S = 300.0
+START_LIMIT_S = 600.0
 STOP_LIMIT_S = 20.0
 TAIL_LINES = 60
 

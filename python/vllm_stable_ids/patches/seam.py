@@ -76,7 +76,8 @@ class Seam:
         wrapper = self._patch.wrapper
 
         def call(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-            context = kwargs["context"] if "context" in kwargs else args[position]
+            # Called otherwise than declared, vLLM shall complain, not this wrapper.
+            context = args[position] if position < len(args) else kwargs.get("context")
             return wrapper(context, wrapped, args, kwargs)
 
         setattr(self._owner, self._patch.target, _Wrapped(self._original, call))

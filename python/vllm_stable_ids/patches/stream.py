@@ -65,7 +65,7 @@ async def _stream(
             run_class, from_id, from_index, item_id, slot, shift = overlay.run
     finally:
         if overlay is not None:
-            delattr(context, OVERLAY)
+            vars(context).pop(OVERLAY, None)
         # A client that leaves must stop the engine as promptly as it does without us.
         await upstream.aclose()
 
