@@ -16,7 +16,7 @@ import base64
 import functools
 import gzip
 import hashlib
-import importlib.resources
+import importlib.util
 import json
 import os
 import shutil
@@ -116,7 +116,11 @@ def tiktoken_folder() -> Path:
     """
     file = TIKTOKEN_FOLDER / "o200k_base.tiktoken"
     if not file.exists():
-        packed = importlib.resources.files("bpe_openai") / "data" / "o200k_base.tiktoken.gz"
+        # Only the file is wanted: importing the package runs code that warns of deprecations.
+        found = importlib.util.find_spec("bpe_openai")
+        if found is None or found.origin is None:
+            raise RuntimeError("bpe-openai is not installed: make the environment again")
+        packed = Path(found.origin).with_name("data") / "o200k_base.tiktoken.gz"
         content = gzip.decompress(packed.read_bytes())
         if hashlib.sha256(content).hexdigest() != O200K_SHA256:
             raise RuntimeError("the o200k vocabulary of bpe-openai is not the one Harmony uses")
