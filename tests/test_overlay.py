@@ -21,7 +21,9 @@ from openai.types.responses import (
     ResponseReasoningTextDeltaEvent,
     ResponseTextDeltaEvent,
 )
+from openai.types.responses.response_output_item import McpCall
 from openai.types.responses.response_reasoning_item import Content
+from pydantic import ConfigDict
 
 from bed.judge import Breach, judge
 from vllm_stable_ids.events import EventClasses
@@ -236,6 +238,52 @@ async def test_an_item_left_open_is_closed_before_the_end() -> None:
     assert breaches(sent) == []
     assert sent[-2]["type"] == "response.output_item.done"
     assert sent[-2]["item"]["call_id"] == "call_1"
+
+
+@pytest.mark.parametrize(
+    "nameless",
+    [
+        call("fc_y", "call_y").model_copy(update={"name": ""}),
+        McpCall(id="mcp_y", type="mcp_call", name="", server_label="", arguments=""),
+    ],
+    ids=["function_call", "mcp_call"],
+)
+async def test_a_call_of_nothing_is_streamed_like_any_other(nameless: Any) -> None:
+    sent = await collect(two_items(), [*REBUILT, nameless])
+    assert breaches(sent) == []
+    assert sent[-1]["response"]["output"][-1]["id"] == nameless.id
+
+
+class FrozenMessage(ResponseOutputMessage):
+    """An item that does not let itself be changed."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+async def test_an_item_that_cannot_be_changed_leaves_vllms_own_output() -> None:
+    frozen = FrozenMessage.model_validate(message("msg_x", "Hi").model_dump())
+    events = [added(0, message("aa", "")), done(0, message("aa", "Hi"))]
+    sent = await collect(events, [frozen])
+    assert sent[-1]["response"]["output"] == [frozen.model_dump()]
+
+
+async def test_an_iterator_of_another_plugin_need_not_be_closable() -> None:
+    class Events:
+        """An asynchronous iterator that is no generator."""
+
+        def __init__(self) -> None:
+            self._left = [text(0, "aa", "1").model_copy(update={"sequence_number": 0})]
+
+        def __aiter__(self) -> Events:
+            return self
+
+        async def __anext__(self) -> Any:
+            if not self._left:
+                raise StopAsyncIteration
+            return self._left.pop()
+
+    source = stream.PATCH.wrapper(SimpleNamespace(), Events, (), {})
+    assert len([event async for event in source]) == 3
 
 
 def break_at(monkeypatch: pytest.MonkeyPatch, method: str, call_number: int) -> None:

@@ -80,7 +80,7 @@ def test_a_process_that_does_not_serve_gets_a_hook_and_nothing_else() -> None:
     assert printed.count("stable_ids 0.1.0: patched") == 1
 
 
-@pytest.mark.parametrize("value", ["0", "false", "off", "no", "FALSE"])
+@pytest.mark.parametrize("value", ["0", "false", "off", "no", "FALSE", " 0\n"])
 def test_opting_out_patches_nothing_and_says_so(
     serving_module: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
@@ -197,6 +197,21 @@ def test_a_misspelt_switch_is_named_and_keeps_its_default(
         "VLLM_STABLE_IDS_VOCABULARY='maybe' is neither on (1, true, on, yes) nor off "
         "(0, false, off, no); using the default, on"
     ]
+
+
+def test_every_misspelt_switch_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_STABLE_IDS", "never")
+    monkeypatch.setenv("VLLM_STABLE_IDS_VOCABULARY", "0")
+    switches, problems = settings.load()
+    assert (switches.enabled, switches.vocabulary) == (True, False)
+    assert len(problems) == 1
+    assert problems[0].startswith("VLLM_STABLE_IDS='never' is neither on")
+
+
+def test_no_other_variable_switches_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_STABLE_IDS_ENABLED", "0")
+    assert settings.load() == (settings.Settings(), [])
+    assert settings.Settings().enabled
 
 
 def test_an_empty_switch_is_an_absent_one(monkeypatch: pytest.MonkeyPatch) -> None:

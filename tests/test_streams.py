@@ -77,6 +77,44 @@ async def test_random_outputs_break_without_the_plugin(stock: VllmServer, path: 
     assert len(broken) >= 15
 
 
+# Outputs of which vLLM streams only a part, and tells the rest at the end (C5).
+HALF_STREAMED = {
+    "text after a broken call": (
+        '<tool_call>{"name": "get_weather", "arguments": {"city": }}</tool_call>The answer is 42.',
+        "The answer is 42.",
+    ),
+    "text after a call in a fence": (
+        '<tool_call>\n{"name": "get_weather", "arguments": ```json\n{}\n```}\n</tool_call>'
+        "So it is.",
+        "So it is.",
+    ),
+    "a call of nothing": ('<tool_call>{"name": "", "arguments": []}</tool_call>', "[]"),
+}
+
+
+@pytest.mark.parametrize("name", HALF_STREAMED)
+def test_what_vllm_tells_only_at_the_end_is_streamed(servers: Servers, name: str) -> None:
+    output, told = HALF_STREAMED[name]
+    scripted = Case(name, "simple", f"{output}<|im_end|>")
+    stock = client.stream(servers.get("simple", fixed=False), scripted)
+    assert told in str(stock.terminal["output"])
+    stream = client.stream(servers.get("simple", fixed=True), scripted)
+    assert (
+        breaches(stream, client.retrieve(servers.get("simple", fixed=True), stream.terminal["id"]))
+        == []
+    )
+    deltas = "".join(event.get("delta", "") for event in stream.events)
+    assert told in deltas
+    assert told in str(stream.terminal["output"])
+
+
+def test_a_harmony_call_of_nothing_is_streamed(servers: Servers) -> None:
+    output = "<|channel|>commentary to=x. json<|message|><|call|>"
+    stream = client.stream(servers.get("harmony", fixed=True), Case("x.", "harmony", output))
+    assert breaches(stream, None) == []
+    assert [item["type"] for item in stream.terminal["output"]] == ["mcp_call"]
+
+
 def test_vllms_own_vocabulary_on_request(servers: Servers) -> None:
     """VLLM_STABLE_IDS_VOCABULARY decides per server; the stock stream shows what it replaces."""
     scripted = case("q-text")

@@ -4,7 +4,50 @@ Items are handed over as their JSON text. Positions (`slot`) are the `output_ind
 sent under, counted from 0 in order of announcement.
 """
 
-from typing import final
+from typing import TypedDict, final
+
+class RewriterReport(TypedDict):
+    """What a rewriter did to its stream."""
+
+    changes: dict[str, int]
+    """How often each kind of change was made."""
+
+    gave_up: str | None
+    """Why the stream passes unchanged from some frame on; `None` while it does not."""
+
+@final
+class SseRewriter:
+    """Rewrites the bytes of one event stream so that every item keeps its identity.
+
+    It does no I/O and does not raise for anything a server sends. How the bytes are cut into
+    pieces makes no difference to what comes out, all pieces together.
+    """
+
+    def __new__(
+        cls,
+        *,
+        max_items: int | None = None,
+        max_identity_bytes: int | None = None,
+        max_frame_bytes: int | None = None,
+        max_held_bytes: int | None = None,
+    ) -> SseRewriter:
+        """Start a stream. Beyond a limit it passes unchanged from there on.
+
+        Args:
+            max_items: Output items of one response; 4096 if left out.
+            max_identity_bytes: Length of an id, name or label; 8192 if left out.
+            max_frame_bytes: Length of one event; 64 MiB if left out.
+            max_held_bytes: Items kept for the terminal event, together; 64 MiB if left out.
+        """
+
+    def feed(self, data: bytes) -> bytes:
+        """Take in what has come; returns what can be sent on, whole frames only."""
+
+    def finish(self) -> bytes:
+        """End the stream; returns what was still held back, such as a cut frame."""
+
+    def report(self) -> RewriterReport:
+        """What was changed so far."""
 
 @final
 class Decision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vllm_stable_ids._core import Ledger
@@ -213,13 +214,16 @@ class _Edits:
         self._made: list[tuple[Any, str, Any]] = []
 
     def set(self, target: Any, name: str, value: Any) -> None:
-        self._made.append((target, name, getattr(target, name)))
+        before = getattr(target, name)
         setattr(target, name, value)
+        self._made.append((target, name, before))
 
     def undo(self) -> None:
         while self._made:
             target, name, value = self._made.pop()
-            setattr(target, name, value)
+            # What could be set can be set back; if not, the stream matters more.
+            with contextlib.suppress(Exception):
+                setattr(target, name, value)
 
 
 def _json(item: Item) -> str:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from pydantic import Field, ValidationError
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def _stripped(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+Switch = Annotated[bool, BeforeValidator(_stripped)]
+"""On or off; blanks around the word, as files of variables tend to have, do not count."""
 
 
 class Settings(BaseSettings):
     """The plugin's switches; each is read from the environment when vLLM starts."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="VLLM_STABLE_IDS_", env_ignore_empty=True, populate_by_name=True
-    )
+    model_config = SettingsConfigDict(env_prefix="VLLM_STABLE_IDS_", env_ignore_empty=True)
 
-    enabled: bool = Field(
+    enabled: Switch = Field(
         default=True,
         validation_alias="VLLM_STABLE_IDS",
         description="Off: nothing is patched.",
     )
-    vocabulary: bool = Field(
+    vocabulary: Switch = Field(
         default=True,
         description=(
             "Send response.content_part.* for reasoning, as the OpenAI API does, where vLLM "
@@ -39,16 +47,17 @@ def load() -> tuple[Settings, list[str]]:
     try:
         return Settings(), []
     except ValidationError as error:
-        wrong = {str(detail["loc"][0]): detail for detail in error.errors()}
+        wrong = {str(detail["loc"][0]): detail["input"] for detail in error.errors()}
     problems = []
-    kept: dict[str, bool] = {}
+    defaults: dict[str, Any] = {}
     for name, field in Settings.model_fields.items():
         variable = str(field.validation_alias or f"VLLM_STABLE_IDS_{name.upper()}")
-        detail = wrong.get(name) or wrong.get(variable)
-        if detail is not None:
-            kept[name] = bool(field.default)
+        # An alias is reported by itself, a field without one by its own name.
+        key = variable if field.validation_alias else name
+        if key in wrong:
+            defaults[key] = field.default
             problems.append(
-                f"{variable}={detail['input']!r} is neither on (1, true, on, yes) nor off "
+                f"{variable}={wrong[key]!r} is neither on (1, true, on, yes) nor off "
                 f"(0, false, off, no); using the default, {'on' if field.default else 'off'}"
             )
-    return Settings(**kept), problems
+    return Settings(**defaults), problems

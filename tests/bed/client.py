@@ -78,6 +78,23 @@ def parse(raw: bytes) -> list[dict[str, Any]]:
     return events
 
 
+def merged(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join each run of deltas of one item into one event, and leave out the numbers.
+
+    A busy vLLM puts several tokens into one delta, so that no two streams of one output need be
+    cut alike.
+    """
+    joined: list[dict[str, Any]] = []
+    for event in events:
+        bare = {key: value for key, value in event.items() if key != "sequence_number"}
+        last = joined[-1] if joined else {}
+        if "delta" in bare and bare | {"delta": ""} == last | {"delta": ""}:
+            last["delta"] += bare["delta"]
+        else:
+            joined.append(bare)
+    return joined
+
+
 def body(script: Case | Sequence[int] | None, **fields: Any) -> dict[str, Any]:
     """Return the body of a request.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from vllm_stable_ids.log import fail_open
@@ -64,10 +65,12 @@ async def _stream(
                 yield sent
             run_class, from_id, from_index, item_id, slot, shift = overlay.run
     finally:
-        if overlay is not None:
-            vars(context).pop(OVERLAY, None)
-        # A client that leaves must stop the engine as promptly as it does without us.
-        await upstream.aclose()
+        with contextlib.suppress(AttributeError):
+            delattr(context, OVERLAY)
+        # A client that leaves must stop the engine as promptly as it does without us. Another
+        # plugin's wrapper may have put an iterator here that cannot be closed.
+        if (aclose := getattr(upstream, "aclose", None)) is not None:
+            await aclose()
 
 
 def _open(context: Any) -> Overlay | None:

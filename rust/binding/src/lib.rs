@@ -2,6 +2,8 @@
 //!
 //! Thin on purpose: it turns Python values into the core's and back, and decides nothing.
 
+mod rewriter;
+
 use std::collections::BTreeMap;
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -42,6 +44,7 @@ impl PyLedger {
         Self {
             ledger: sse_rewrite::Ledger::new(Policy {
                 conventional_ids,
+                empty_items_in_gaps: false,
                 ..Policy::default()
             }),
             sequence: Sequence::of_trusted_upstream(),
@@ -158,12 +161,20 @@ impl PyLedger {
 
 impl PyLedger {
     fn decided(&mut self, decision: Decision, carried: Option<&Item>) -> PyResult<PyDecision> {
-        let Decision::Send { slot, announce } = decision else {
-            return Ok(PyDecision {
-                slot: None,
-                before: Vec::new(),
-                corrections: BTreeMap::new(),
-            });
+        let (slot, announce) = match decision {
+            Decision::Send { slot, announce } => (slot, announce),
+            Decision::Drop => {
+                return Ok(PyDecision {
+                    slot: None,
+                    before: Vec::new(),
+                    corrections: BTreeMap::new(),
+                });
+            }
+            Decision::Pass => {
+                return Err(PyValueError::new_err(
+                    "the stream was joined after its start",
+                ));
+            }
         };
         let before = match announce {
             Some(announce) => as_json(self.lifecycle(slot)?.announce(announce.open_part)),
@@ -214,6 +225,8 @@ fn no_slot(slot: usize) -> PyErr {
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::rewriter::PySseRewriter;
     #[pymodule_export]
     use super::{PyDecision, PyLedger, PyTerminal};
 }

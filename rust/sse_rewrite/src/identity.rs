@@ -2,8 +2,8 @@
 
 /// The identity of an output item, as the contract lists its fields.
 ///
-/// An empty string is never an identity: the constructors turn it into `None`, so that `""`
-/// can neither win over a real value nor be pinned as one.
+/// An empty id, `call_id` or name is none: it is taken as `None`, so that `""` can neither win
+/// over a real value nor be pinned as one. An empty namespace or label is a value like others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The item's type, such as `function_call`; empty where the sender gave none.
@@ -81,9 +81,10 @@ impl Identity {
         }
     }
 
-    /// Sets `field`; an empty value clears it.
+    /// Sets `field`; an empty id, `call_id` or name clears it.
     pub fn set(&mut self, field: Field, value: Option<String>) {
-        let value = value.filter(|text| !text.is_empty());
+        let is_handle = matches!(field, Field::Id | Field::CallId | Field::Name);
+        let value = value.filter(|text| !(is_handle && text.is_empty()));
         match field {
             Field::Id => self.id = value,
             Field::CallId => self.call_id = value,

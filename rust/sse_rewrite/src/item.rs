@@ -1,13 +1,15 @@
 //! Reads an output item's JSON into what the ledger needs: its identity and a payload digest.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
-use serde::de::IgnoredAny;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::identity::{Field, Identity};
+use crate::tail::Tail;
+use crate::walk;
 
 /// Keys that are not payload: identity, and what a server may add or change when it is done.
 const NOT_PAYLOAD: [&str; 9] = [
@@ -32,8 +34,8 @@ pub struct Payload {
     pub digest: u64,
     /// Whether there is no payload at all.
     pub empty: bool,
-    /// Whether the item is a call whose arguments are no complete JSON text.
-    pub broken: bool,
+    /// How a function's arguments, or a message, end.
+    pub tail: Tail,
     /// The digest of a message's `phase`, where it has one.
     pub phase: Option<u64>,
 }
@@ -45,7 +47,7 @@ impl Payload {
         Self::of(&[])
     }
 
-    fn of(parts: &[String]) -> Self {
+    fn of(parts: &[Cow<str>]) -> Self {
         let mut hasher = DefaultHasher::new();
         let mut empty = true;
         for part in parts.iter().filter(|part| !part.is_empty()) {
@@ -55,7 +57,7 @@ impl Payload {
         Self {
             digest: hasher.finish(),
             empty,
-            broken: false,
+            tail: Tail::default(),
             phase: None,
         }
     }
@@ -100,16 +102,18 @@ impl Item {
     /// [`NotAnItem`] where the text is no JSON object or has no `type`; such an item
     /// announces nothing.
     pub fn from_json(text: &str) -> Result<Self, NotAnItem> {
-        let fields: HashMap<String, &RawValue> =
-            serde_json::from_str(text).map_err(|_| NotAnItem)?;
-        let string =
-            |key: &str| -> Option<String> { serde_json::from_str(fields.get(key)?.get()).ok() };
-        let mut identity = Identity::of_kind(&string("type").unwrap_or_default());
+        Self::read(text.as_bytes())
+    }
+
+    /// Reads an item from JSON text that may not even be text.
+    pub(crate) fn read(json: &[u8]) -> Result<Self, NotAnItem> {
+        let fields = Object::read(json).ok_or(NotAnItem)?;
+        let mut identity = Identity::of_kind(&fields.text("type").unwrap_or_default());
         if identity.kind.is_empty() {
             return Err(NotAnItem);
         }
         for field in Field::ALL {
-            identity.set(field, string(field.key()));
+            identity.set(field, fields.text(field.key()).map(Cow::into_owned));
         }
         let payload = read_payload(&identity.kind, &fields);
         Ok(Self { identity, payload })
@@ -123,76 +127,112 @@ impl Item {
     }
 }
 
-fn read_payload(kind: &str, fields: &HashMap<String, &RawValue>) -> Payload {
-    let value = |key: &str| -> Value {
-        fields
-            .get(key)
-            .and_then(|raw| serde_json::from_str(raw.get()).ok())
-            .unwrap_or(Value::Null)
-    };
+/// An object's members, of which the last of one name counts.
+struct Object<'a> {
+    json: &'a [u8],
+    members: Vec<(Cow<'a, [u8]>, Range<usize>)>,
+}
+
+impl<'a> Object<'a> {
+    fn read(json: &'a [u8]) -> Option<Self> {
+        let mut members = Vec::new();
+        let start = walk::skip_space(json, 0);
+        let end = walk::object(json, start, |member| {
+            members.push((walk::key(json, &member), member.value));
+        })?;
+        (walk::skip_space(json, end) == json.len()).then_some(Self { json, members })
+    }
+
+    fn value(&self, key: &str) -> Option<Range<usize>> {
+        let mut members = self.members.iter().rev();
+        let (_, value) = members.find(|(name, _)| **name == *key.as_bytes())?;
+        Some(value.clone())
+    }
+
+    fn text(&self, key: &str) -> Option<Cow<'a, str>> {
+        walk::text(self.json, self.value(key)?)
+    }
+
+    /// What the member says, if anything.
+    fn said(&self, key: &str) -> Option<Cow<'a, str>> {
+        said(self.json.get(self.value(key)?)?)
+    }
+
+    /// The texts of a message's or reasoning item's parts, with their annotations.
+    fn parts(&self, key: &str) -> Vec<Cow<'a, str>> {
+        let mut found = Vec::new();
+        let Some(parts) = self.value(key) else {
+            return found;
+        };
+        walk::array(self.json, parts.start, |part| {
+            let part = self.json.get(part).and_then(Object::read);
+            let keys = ["text", "refusal", "annotations"].iter();
+            found.extend(
+                part.iter()
+                    .flat_map(|part| keys.clone().filter_map(|key| part.said(key))),
+            );
+        });
+        found
+    }
+}
+
+fn read_payload(kind: &str, fields: &Object) -> Payload {
+    let all_of =
+        |keys: &[&str]| -> Vec<_> { keys.iter().filter_map(|key| fields.said(key)).collect() };
     match kind {
-        "message" => Payload {
-            phase: scalar(&value("phase")).map(|phase| Payload::of(&[phase]).digest),
-            ..Payload::of(&texts(&value("content")))
-        },
+        "message" => {
+            let parts = fields.parts("content");
+            Payload {
+                tail: parts.last().map(|text| Tail::of(text)).unwrap_or_default(),
+                phase: fields
+                    .said("phase")
+                    .map(|phase| Payload::of(&[phase]).digest),
+                ..Payload::of(&parts)
+            }
+        }
         "reasoning" => {
-            let mut parts = texts(&value("content"));
-            parts.extend(texts(&value("summary")));
-            parts.extend(scalar(&value("encrypted_content")));
+            let mut parts = fields.parts("content");
+            parts.extend(fields.parts("summary"));
+            parts.extend(fields.said("encrypted_content"));
             Payload::of(&parts)
         }
         "function_call" => {
-            let arguments = scalar(&value("arguments")).unwrap_or_default();
-            let broken = serde_json::from_str::<IgnoredAny>(&arguments).is_err();
+            let arguments = fields.said("arguments").unwrap_or_default();
             Payload {
-                broken,
+                tail: Tail::of(&arguments),
                 ..Payload::of(&[arguments])
             }
         }
-        "code_interpreter_call" => Payload::of(&all_of(&[value("code"), value("outputs")])),
-        "mcp_call" => Payload::of(&all_of(&[
-            value("arguments"),
-            value("output"),
-            value("error"),
-        ])),
-        "custom_tool_call" => Payload::of(&all_of(&[value("input")])),
+        "code_interpreter_call" => Payload::of(&all_of(&["code", "outputs"])),
+        "mcp_call" => Payload::of(&all_of(&["arguments", "output", "error"])),
+        "custom_tool_call" => Payload::of(&all_of(&["input"])),
         _ => {
-            let mut keys: Vec<&String> = fields
-                .keys()
-                .filter(|key| !NOT_PAYLOAD.contains(&key.as_str()))
+            let names = fields
+                .members
+                .iter()
+                .map(|(name, _)| String::from_utf8_lossy(name));
+            let names: BTreeSet<_> = names
+                .filter(|name| !NOT_PAYLOAD.contains(&&**name))
                 .collect();
-            keys.sort_unstable();
-            let values: Vec<Value> = keys.into_iter().map(|key| value(key)).collect();
-            Payload::of(&all_of(&values))
+            let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+            Payload::of(&all_of(&names))
         }
     }
-}
-
-/// The texts of a message's or reasoning item's parts, with their annotations.
-fn texts(parts: &Value) -> Vec<String> {
-    let Some(parts) = parts.as_array() else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for part in parts {
-        for key in ["text", "refusal", "annotations"] {
-            found.extend(part.get(key).and_then(scalar));
-        }
-    }
-    found
-}
-
-fn all_of(values: &[Value]) -> Vec<String> {
-    values.iter().filter_map(scalar).collect()
 }
 
 /// A text for anything that says something: the string itself, or canonical JSON.
-fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        Value::Array(items) if items.is_empty() => None,
-        other => Some(other.to_string()),
+///
+/// What cannot be decoded, such as half a surrogate pair, says what its bytes say.
+fn said(value: &[u8]) -> Option<Cow<'_, str>> {
+    if value.starts_with(b"\"") {
+        let text = walk::text(value, 0..value.len());
+        return Some(text.unwrap_or_else(|| String::from_utf8_lossy(value)));
+    }
+    match serde_json::from_slice(value) {
+        Ok(Value::Null) => None,
+        Ok(Value::Array(items)) if items.is_empty() => None,
+        Ok(other) => Some(Cow::Owned(other.to_string())),
+        Err(_) => Some(String::from_utf8_lossy(value)),
     }
 }
 
@@ -237,20 +277,6 @@ mod tests {
         assert!(!item(r#"{"type":"message","content":[]}"#).carries_anything());
         assert!(item(r#"{"type":"message","content":[{"text":"\n"}]}"#).carries_anything());
         assert!(item(r#"{"type":"function_call","arguments":""}"#).carries_anything());
-    }
-
-    #[test]
-    fn arguments_that_were_cut_are_broken() {
-        assert!(
-            item(r#"{"type":"function_call","arguments":"{\"a\": "}"#)
-                .payload
-                .broken
-        );
-        assert!(
-            !item(r#"{"type":"function_call","arguments":"{}"}"#)
-                .payload
-                .broken
-        );
     }
 
     #[test]

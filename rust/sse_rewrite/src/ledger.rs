@@ -23,6 +23,9 @@ pub enum Decision {
     },
     /// Do not send it: it repeats, or announces nothing.
     Drop,
+    /// Send it as it came: its item was announced before the stream was joined
+    /// ([`Ledger::resume`]), and it does not show which one it is.
+    Pass,
 }
 
 /// How to announce an item that upstream did not.
@@ -48,19 +51,36 @@ pub(crate) struct Entry {
     repeats: bool,
 }
 
+impl Entry {
+    pub(crate) fn new(upstream: Identity, index: Option<u64>) -> Self {
+        Self {
+            identity: upstream.clone(),
+            upstream,
+            payload: None,
+            closed: false,
+            index,
+            announced: false,
+            repeats: false,
+        }
+    }
+}
+
 /// Learns what was announced and says which identity a later mention must carry.
 ///
 /// One ledger serves one stream. Its callers give it small values and apply what it decides
 /// to their own kind of event: objects in process, bytes on the wire.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
-    policy: Policy,
+    pub(crate) policy: Policy,
     response_id: String,
     pub(crate) entries: Vec<Entry>,
-    by_index: HashMap<u64, usize>,
-    ids: Directory,
+    pub(crate) by_index: HashMap<u64, usize>,
+    pub(crate) ids: Directory,
     call_ids: Directory,
     pub(crate) finished: bool,
+    pub(crate) resumed: bool,
+    /// Whether an announcement has shown how many items a resumed stream had before.
+    pub(crate) counted: bool,
     pub(crate) report: Report,
 }
 
@@ -100,6 +120,7 @@ impl Ledger {
         let Some(item) = item else {
             return Ok(self.dropped());
         };
+        self.check(&item.identity)?;
         if let Some(slot) = self.repeated(index, &item.identity) {
             self.learn(slot, &item.identity);
             if let Some(entry) = self.entries.get_mut(slot) {
@@ -107,8 +128,22 @@ impl Ledger {
                 entry.repeats = entry.announced;
                 entry.announced = true;
             }
+            if self.by_index.len() > self.policy.max_items {
+                return Err(GaveUp::TooManyItems);
+            }
             self.by_index.extend(index.map(|index| (index, slot)));
             return Ok(self.dropped());
+        }
+        if self.is_uncounted() {
+            let Some(place) = index else {
+                return Ok(Decision::Pass);
+            };
+            self.reach(place)?;
+            self.counted = true;
+            if let Some(slot) = self.unseen_at(index) {
+                self.adopt(slot, &item.identity);
+                return Ok(self.mention(index, item.identity.id.as_deref(), slot, true));
+            }
         }
         let slot = self.admit(index, &item.identity)?;
         if let Some(entry) = self.entries.get_mut(slot) {
@@ -135,25 +170,37 @@ impl Ledger {
         index: Option<u64>,
         item_id: Option<&str>,
     ) -> Result<Decision, GaveUp> {
+        let must_name = scope.names_item(index, item_id);
         let item_id = item_id.filter(|id| !id.is_empty());
+        if let Some(index) = index.filter(|_| self.is_uncounted()) {
+            self.reach(index.saturating_add(1))?;
+        }
         let named = item_id.and_then(|id| self.owner_of(id));
         let placed = index.and_then(|index| self.by_index.get(&index).copied());
         for slot in [named, placed].into_iter().flatten() {
             let Some(entry) = self.entries.get(slot) else {
                 continue;
             };
+            if entry.is_unseen() {
+                let seen = self.shown_by(scope, item_id)?;
+                self.adopt(slot, &seen);
+                return Ok(self.mention(index, item_id, slot, must_name));
+            }
             if !scope.family.fits(&entry.identity.kind) {
                 continue;
             }
             if !entry.closed {
-                return Ok(self.mention(index, item_id, slot));
+                return Ok(self.mention(index, item_id, slot, must_name));
             }
             if entry.repeats || !scope.carries_payload {
                 return Ok(self.dropped());
             }
         }
         if let Some(slot) = self.last_open(index, |kind| scope.family.fits(kind)) {
-            return Ok(self.mention(index, item_id, slot));
+            return Ok(self.mention(index, item_id, slot, must_name));
+        }
+        if self.is_uncounted() {
+            return Ok(Decision::Pass);
         }
         let mut identity = Identity::of_kind(scope.family.kind());
         identity.set(Field::Id, item_id.map(str::to_owned));
@@ -177,6 +224,10 @@ impl Ledger {
             return Ok(self.dropped());
         };
         let identity = &item.identity;
+        self.check(identity)?;
+        if let Some(index) = index.filter(|_| self.is_uncounted()) {
+            self.reach(index.saturating_add(1))?;
+        }
         let named = identity.id.as_deref().and_then(|id| self.owner_of(id));
         let called = identity
             .call_id
@@ -188,6 +239,10 @@ impl Ledger {
             else {
                 continue;
             };
+            if entry.is_unseen() {
+                self.adopt(slot, identity);
+                return Ok(self.close(index, slot, item));
+            }
             if entry.identity.kind != identity.kind {
                 continue;
             }
@@ -205,6 +260,9 @@ impl Ledger {
         }
         if let Some(slot) = self.last_open(index, |kind| kind == identity.kind) {
             return Ok(self.close(index, slot, item));
+        }
+        if self.is_uncounted() {
+            return Ok(Decision::Pass);
         }
         let slot = self.admit(index, identity)?;
         self.report.count(Change::AnnouncedLate);
@@ -252,9 +310,7 @@ impl Ledger {
         if self.entries.len() >= self.policy.max_items {
             return Err(GaveUp::TooManyItems);
         }
-        if upstream.longest_field() > self.policy.max_identity_bytes {
-            return Err(GaveUp::IdentityTooLong);
-        }
+        self.check(upstream)?;
         let slot = self.entries.len();
         let mut identity = upstream.clone();
         let wanted = upstream.id.as_ref().or(upstream.call_id.as_ref());
@@ -278,14 +334,23 @@ impl Ledger {
         self.by_index.extend(index.map(|index| (index, slot)));
         self.entries.push(Entry {
             identity,
-            upstream: upstream.clone(),
-            payload: None,
-            closed: false,
-            index,
-            announced: false,
-            repeats: false,
+            ..Entry::new(upstream.clone(), index)
         });
         Ok(slot)
+    }
+
+    /// Whether what names an item is within the limits.
+    pub(crate) fn check(&self, upstream: &Identity) -> Result<(), GaveUp> {
+        if upstream.longest_field() > self.policy.max_identity_bytes {
+            return Err(GaveUp::IdentityTooLong);
+        }
+        Ok(())
+    }
+
+    /// The place at `index` whose item is still unknown.
+    fn unseen_at(&self, index: Option<u64>) -> Option<usize> {
+        let slot = *self.by_index.get(&index?)?;
+        self.entries.get(slot)?.is_unseen().then_some(slot)
     }
 
     /// Records what the item in `slot` said and was called at its close.
@@ -334,9 +399,15 @@ impl Ledger {
         }
     }
 
-    fn mention(&mut self, index: Option<u64>, item_id: Option<&str>, slot: usize) -> Decision {
+    fn mention(
+        &mut self,
+        index: Option<u64>,
+        item_id: Option<&str>,
+        slot: usize,
+        must_name: bool,
+    ) -> Decision {
         let announced = self.identity(slot).and_then(|one| one.get(Field::Id));
-        self.count_if(announced != item_id, Change::IdentityKept);
+        self.count_if(must_name && announced != item_id, Change::IdentityKept);
         self.moved(index, slot);
         Decision::Send {
             slot,
@@ -408,7 +479,7 @@ impl Ledger {
         id
     }
 
-    fn answer_to(&mut self, slot: usize, call_ids: &[&Option<String>]) {
+    pub(crate) fn answer_to(&mut self, slot: usize, call_ids: &[&Option<String>]) {
         for call_id in call_ids.iter().copied().flatten() {
             self.call_ids.claim(call_id, slot);
         }

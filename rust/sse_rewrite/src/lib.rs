@@ -24,18 +24,31 @@
 
 #![forbid(unsafe_code)]
 
+mod content_index;
 mod directory;
+mod fields;
+mod frame;
+mod held;
 pub mod identity;
 pub mod item;
 pub mod ledger;
 pub mod lifecycle;
 pub mod mint;
+mod output;
 pub mod pairing;
 pub mod policy;
 pub mod reconcile;
 pub mod report;
+mod resumed;
+pub mod rewriter;
+mod run;
 pub mod sequence;
+mod sink;
+mod splice;
+pub mod tail;
+mod translate;
 pub mod vocabulary;
+mod walk;
 
 pub use identity::{Field, Identity};
 pub use item::{Item, NotAnItem, Payload};
@@ -44,5 +57,7 @@ pub use lifecycle::{Event, Lifecycle, ReasoningParts};
 pub use policy::{GaveUp, Policy};
 pub use reconcile::{Insert, Source, Terminal};
 pub use report::{Change, Report};
+pub use rewriter::SseRewriter;
 pub use sequence::Sequence;
+pub use tail::Tail;
 pub use vocabulary::{EventKind, Family, Scope, classify};

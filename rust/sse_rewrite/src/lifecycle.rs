@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use crate::identity::{Field, Identity};
+use crate::splice::quoted;
 
 /// The names of the events that open and close a part of reasoning text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -98,14 +99,22 @@ impl Lifecycle<'_> {
                 ];
             }
         };
-        let mut events = vec![self.item("response.output_item.added", &self.blank())];
+        // What is empty names nothing, but a client may ask for the field: vLLM calls a tool
+        // without a name where the model wrote none.
+        let empty =
+            |field: &Field| self.identity.get(*field).is_none() && raw(field.key()) == EMPTY_STRING;
+        let mut blank = self.blank();
+        for field in Field::ALL.iter().filter(|field| empty(field)) {
+            blank.insert_str(1, &format!(r#""{}":"","#, field.key()));
+        }
+        let mut events = vec![self.item("response.output_item.added", &blank)];
         events.extend(content);
         events.push(self.close(item));
         events
     }
 
     /// The item before its content: what a client is shown at the announcement.
-    fn blank(&self) -> String {
+    pub(crate) fn blank(&self) -> String {
         let mut text = format!(r#"{{"type":{}"#, quoted(&self.identity.kind));
         for field in Field::ALL {
             if let Some(value) = self.identity.get(field) {
@@ -291,9 +300,4 @@ impl PartNames {
 /// Whether a piece of JSON is a string: nothing else can be sent as a delta.
 fn is_string(raw: &str) -> bool {
     raw.starts_with('"')
-}
-
-/// `text` as a JSON string.
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_else(|_| EMPTY_STRING.to_owned())
 }

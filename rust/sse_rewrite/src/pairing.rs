@@ -268,7 +268,8 @@ struct Owners {
 ///
 /// A call is never taken for a restated text (C5: it must reach the client), but a text may
 /// restate a call: code comes back as reasoning, and the markup of a call that was cut comes
-/// back as a message.
+/// back as a message, which then ends with the arguments. A message that says more after them
+/// is one of its own.
 fn restates(streamed: &Candidate, rebuilt: &Candidate) -> bool {
     let Some(said) = streamed.payload else {
         return false;
@@ -288,7 +289,11 @@ fn restates(streamed: &Candidate, rebuilt: &Candidate) -> bool {
         let proves = streamed.identity.kind == rebuilt.identity.kind || !said.empty;
         return browses || (streamed.is_call() && same_payload && proves);
     }
-    let was_cut = said.broken && rebuilt.identity.kind == "message";
+    let was_cut = streamed.identity.kind == "function_call"
+        && rebuilt.identity.kind == "message"
+        && rebuilt
+            .payload
+            .is_some_and(|payload| said.tail.ends(&payload.tail));
     same_payload || was_cut
 }
 

@@ -1,23 +1,34 @@
 //! What a caller wants beyond the contract, and how much one stream may make it hold.
 
-/// The switches and limits of a ledger.
+/// The switches and limits of a ledger, and of a rewriter around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// Announce ids under the conventional prefix of their type. Only where the events are
     /// made: on the wire the server has announced its own id already.
     pub conventional_ids: bool,
+    /// Announce an empty message or reasoning that only the terminal output has, if upstream
+    /// counted an `output_index` for it. The gap in its indices shows that it began the item;
+    /// vLLM does so and then sends nothing. In process such an item can be left out everywhere.
+    pub empty_items_in_gaps: bool,
     /// How many items one response may have.
     pub max_items: usize,
     /// How long an identity field may be, in bytes.
     pub max_identity_bytes: usize,
+    /// How long one frame of a stream may be, in bytes; as much of it is held until it ends.
+    pub max_frame_bytes: usize,
+    /// How many bytes of items may be held, to be put back into the terminal output.
+    pub max_held_bytes: usize,
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
             conventional_ids: false,
+            empty_items_in_gaps: true,
             max_items: 4096,
             max_identity_bytes: 8192,
+            max_frame_bytes: 64 << 20,
+            max_held_bytes: 64 << 20,
         }
     }
 }
@@ -25,10 +36,14 @@ impl Default for Policy {
 /// The stream is beyond a limit of the [`Policy`]: it is to pass unchanged from here on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GaveUp {
-    /// More items than [`Policy::max_items`].
+    /// More items than [`Policy::max_items`], or announced again more often.
     TooManyItems,
     /// An identity field longer than [`Policy::max_identity_bytes`].
     IdentityTooLong,
+    /// A frame longer than [`Policy::max_frame_bytes`].
+    FrameTooLong,
+    /// Items of more than [`Policy::max_held_bytes`] together.
+    TooMuchHeld,
 }
 
 impl std::fmt::Display for GaveUp {
@@ -36,6 +51,8 @@ impl std::fmt::Display for GaveUp {
         f.write_str(match self {
             Self::TooManyItems => "the response has more output items than the limit",
             Self::IdentityTooLong => "an id, call_id, name or label is longer than the limit",
+            Self::FrameTooLong => "a frame of the stream is longer than the limit",
+            Self::TooMuchHeld => "the output items are together longer than the limit",
         })
     }
 }

@@ -1,7 +1,9 @@
 //! The terminal event: its output becomes the list of what was streamed (C4, C5, C6).
 
+use std::collections::HashSet;
+
 use crate::item::Item;
-use crate::ledger::Ledger;
+use crate::ledger::{Entry, Ledger};
 use crate::pairing::{self, Candidate, is_call};
 use crate::policy::GaveUp;
 use crate::report::Change;
@@ -11,7 +13,8 @@ use crate::report::Change;
 pub enum Source {
     /// At this position of the terminal output as upstream built it.
     Rebuilt(usize),
-    /// In the item's close event, or in its announcement where it was never closed.
+    /// In the item's close event, or in its announcement where it was never closed. Neither
+    /// was seen of an item announced before the stream was joined: nothing can be sent.
     Streamed,
 }
 
@@ -53,6 +56,9 @@ impl Ledger {
     ///
     /// [`GaveUp`] where a limit of the policy is passed.
     pub fn terminal(&mut self, rebuilt: &[Item]) -> Result<Terminal, GaveUp> {
+        for item in rebuilt {
+            self.check(&item.identity)?;
+        }
         let pairs = self.pair(rebuilt);
         let mut leftover: Vec<bool> = vec![true; rebuilt.len()];
         let mut result = Terminal {
@@ -65,18 +71,27 @@ impl Ledger {
                 *unpaired = false;
             }
             let source = self.source(slot, twin);
-            if self.entries.get(slot).is_some_and(|entry| !entry.closed) {
+            let is_open = |entry: &Entry| !entry.closed && !entry.is_unseen();
+            if self.entries.get(slot).is_some_and(is_open) {
                 self.close_late(slot, source, rebuilt);
                 result.inserts.push(Insert::Close { slot, source });
             }
             result.output.push(source);
         }
+        let gaps = self.gaps(rebuilt.len());
         for (index, item) in rebuilt.iter().enumerate() {
             let unpaired = leftover.get(index).copied().unwrap_or(false);
             if !unpaired {
                 continue;
             }
-            if !item.carries_anything() || self.is_told(item) {
+            if self.is_uncounted() {
+                // It may well have been announced before the stream was joined.
+                result.output.push(Source::Rebuilt(index));
+                continue;
+            }
+            let fills_gap = self.policy.empty_items_in_gaps && gaps.contains(&index);
+            let is_wanted = item.carries_anything() || fills_gap;
+            if !is_wanted || self.is_told(item) {
                 self.report.count(Change::Dropped);
                 continue;
             }
@@ -111,7 +126,38 @@ impl Ledger {
                 payload: Some(item.payload),
             })
             .collect();
-        pairing::pair(&streamed, &rebuilt)
+        let mut pairs = pairing::pair(&streamed, &rebuilt);
+        self.place_unseen(&mut pairs, rebuilt.len());
+        pairs
+    }
+
+    /// Gives the items announced before the stream was joined what is left, in order.
+    fn place_unseen(&self, pairs: &mut [Option<usize>], rebuilt: usize) {
+        if !self.resumed {
+            return;
+        }
+        let mut taken = vec![false; rebuilt];
+        for index in pairs.iter().flatten() {
+            if let Some(taken) = taken.get_mut(*index) {
+                *taken = true;
+            }
+        }
+        let mut free = (0..).zip(taken).filter(|(_, taken)| !taken);
+        for (pair, entry) in pairs.iter_mut().zip(&self.entries) {
+            if pair.is_none() && entry.is_unseen() {
+                *pair = free.next().map(|(index, _)| index);
+            }
+        }
+    }
+
+    /// The positions below `end` that upstream counted an `output_index` for and left free.
+    fn gaps(&self, end: usize) -> HashSet<usize> {
+        let highest = self.by_index.keys().max().copied().unwrap_or(0);
+        (0..end)
+            .zip(0..highest)
+            .filter(|(_, index)| !self.by_index.contains_key(index))
+            .map(|(position, _)| position)
+            .collect()
     }
 
     /// The rebuilt item where it says the same, else the streamed one (C6).
@@ -119,6 +165,9 @@ impl Ledger {
         let Some(entry) = self.entries.get(slot) else {
             return Source::Streamed;
         };
+        if entry.is_unseen() {
+            return twin.map_or(Source::Streamed, |(index, _)| Source::Rebuilt(index));
+        }
         let Some((index, twin)) = twin else {
             self.report.count(Change::PutBack);
             return Source::Streamed;

@@ -19,11 +19,13 @@ pub enum Change {
     PutBack,
     /// An id or `call_id` was made here, for want of one of its own (C11).
     Minted,
+    /// A `content_index` was not counted inside its item, or missing (C2).
+    PartMoved,
 }
 
 impl Change {
     /// Every change, in the order of [`Report::counts`].
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::IdentityKept,
         Self::IndexMoved,
         Self::Dropped,
@@ -32,6 +34,7 @@ impl Change {
         Self::ClosedLate,
         Self::PutBack,
         Self::Minted,
+        Self::PartMoved,
     ];
 
     /// A stable name, fit for a metric label.
@@ -46,6 +49,7 @@ impl Change {
             Self::ClosedLate => "closed_late",
             Self::PutBack => "put_back",
             Self::Minted => "minted",
+            Self::PartMoved => "part_moved",
         }
     }
 }
@@ -60,6 +64,22 @@ impl Report {
         if let Some(count) = self.0.get_mut(change as usize) {
             *count += 1;
         }
+    }
+
+    /// Adds all that `other` has counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more;
+        }
+    }
+
+    /// What was counted since the report was `before`.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        let mut since = *self;
+        for (count, before) in since.0.iter_mut().zip(before.0) {
+            *count -= before;
+        }
+        since
     }
 
     /// Each change's name with its count.

@@ -27,6 +27,8 @@ pub struct Scope<'a> {
     pub family: Family<'a>,
     /// Whether it opens a content part.
     pub opens_part: bool,
+    /// Whether such an event has an `item_id`; the API names some by `output_index` alone.
+    pub has_item_id: bool,
     /// Whether losing it would lose payload; a mere change of status carries none.
     pub carries_payload: bool,
 }
@@ -42,6 +44,16 @@ pub enum Family<'a> {
     Part,
     /// An item type that has events of its own, such as `mcp_call`.
     Own(&'a str),
+}
+
+impl Scope<'_> {
+    /// Whether an event that names `item_id` or nothing must name the item in its place.
+    ///
+    /// An event that does not even say where it belongs must, whatever the API has.
+    #[must_use]
+    pub fn names_item(&self, index: Option<u64>, item_id: Option<&str>) -> bool {
+        item_id.is_some() || self.has_item_id || index.is_none()
+    }
 }
 
 impl Family<'_> {
@@ -88,7 +100,8 @@ pub fn classify<'a>(event_type: &'a str, part_type: Option<&str>) -> EventKind<'
         "content_part" if part_type == Some("reasoning_text") => Family::Reasoning,
         "content_part" => Family::Part,
         _ if subject == "reasoning" || subject.starts_with("reasoning_") => Family::Reasoning,
-        "mcp_list_tools" => Family::Own(subject),
+        "mcp_list_tools" | "compaction" => Family::Own(subject),
+        "shell_call_output_content" => Family::Own("shell_call_output"),
         _ => match own_kind(subject) {
             Some(kind) => Family::Own(kind),
             None => return EventKind::Other,
@@ -96,6 +109,7 @@ pub fn classify<'a>(event_type: &'a str, part_type: Option<&str>) -> EventKind<'
     };
     EventKind::Scoped(Scope {
         family,
+        has_item_id: subject != "shell_call_command",
         opens_part: subject.ends_with("_part") && verb == "added",
         carries_payload: !is_status(verb),
     })
@@ -117,6 +131,7 @@ fn is_status(verb: &str) -> bool {
             | "searching"
             | "interpreting"
             | "generating"
+            | "compacting"
             | "completed"
             | "failed"
             | "incomplete"
@@ -148,6 +163,12 @@ mod tests {
             ("response.mcp_call_arguments.done", "mcp_call"),
             ("response.mcp_call.completed", "mcp_call"),
             ("response.mcp_list_tools.in_progress", "mcp_list_tools"),
+            ("response.compaction.compacting", "compaction"),
+            ("response.shell_call_command.delta", "shell_call"),
+            (
+                "response.shell_call_output_content.delta",
+                "shell_call_output",
+            ),
             (
                 "response.code_interpreter_call_code.delta",
                 "code_interpreter_call",
@@ -171,6 +192,12 @@ mod tests {
         assert!(part.family.fits("reasoning") && !part.family.fits("message"));
         assert!(part.opens_part && part.carries_payload);
         assert!(scope("response.content_part.done").family.fits("reasoning"));
+    }
+
+    #[test]
+    fn shell_commands_are_not_named_by_item_id() {
+        assert!(!scope("response.shell_call_command.delta").has_item_id);
+        assert!(scope("response.shell_call_output_content.delta").has_item_id);
     }
 
     #[test]

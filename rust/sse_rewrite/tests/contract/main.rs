@@ -25,3 +25,5 @@ mod repetition;
 mod stream;
 #[cfg(test)]
 mod terminal;
+#[cfg(test)]
+mod wire;

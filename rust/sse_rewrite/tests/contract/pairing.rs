@@ -174,8 +174,15 @@ mod step_4_position {
     #[test]
     fn a_call_that_was_cut_comes_back_as_its_markup() {
         let streamed = [call("a", "1", "f", r#"{"x": "#)];
-        let markup = [message("p", "<tool_call>")];
+        let markup = [message("p", "<tool_call>{\"arguments\": {\"x\": ")];
         assert_eq!(paired(&streamed, &markup), [Some(0)]);
+    }
+
+    #[test]
+    fn a_message_that_says_more_than_the_call_is_one_of_its_own() {
+        let streamed = [call("a", "1", "f", r#"{"x": }"#)];
+        let spoken = [message("p", "<tool_call>{\"x\": }</tool_call>It is 42.")];
+        assert_eq!(paired(&streamed, &spoken), [None]);
     }
 
     #[test]

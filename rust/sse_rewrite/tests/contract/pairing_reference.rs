@@ -183,7 +183,7 @@ fn restates(item: &Candidate, other: &Candidate) -> bool {
             .name
             .as_ref()
             .is_some_and(|name| name.starts_with("browser."));
-    let cut = said.broken && new.kind == "message";
+    let cut = old.kind == "function_call" && new.kind == "message" && said.tail.ends(&again.tail);
     let proves = old.kind == new.kind || !said.empty;
     let both_fit = !is_call(other) || (is_call(item) && proves);
     browses || cut || (both_fit && said.digest == again.digest)

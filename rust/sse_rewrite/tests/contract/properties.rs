@@ -102,7 +102,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 /// Any events, then any output: partly the items that were closed, in any order.
-fn any_stream() -> impl Strategy<Value = Vec<Numbered>> {
+pub(crate) fn any_stream() -> impl Strategy<Value = Vec<Numbered>> {
     let output = vec(
         prop_oneof![
             any_item().prop_map(Ok),
@@ -155,7 +155,7 @@ fn any_stream() -> impl Strategy<Value = Vec<Numbered>> {
 }
 
 /// A stream that keeps the contract: items interleaved, ids distinct, the output as streamed.
-fn sound_stream() -> impl Strategy<Value = Vec<Numbered>> {
+pub(crate) fn sound_stream() -> impl Strategy<Value = Vec<Numbered>> {
     let item = (
         select(&KINDS[..]),
         select(vec!["", "x", "{}", "{"]),

@@ -1,7 +1,7 @@
 //! Faults that streams of real servers have, each as a small event list.
 //!
-//! The numbers are those of the project's corpus of faulty streams; a later rewriter of bytes
-//! is judged by the full streams, the ledger's decisions are held fast here.
+//! The numbers are those of the project's corpus of faulty streams; each
+//! stream is also written as bytes, in several ways, and must come out of the rewriter the same.
 
 mod announcements;
 mod outputs;
@@ -9,6 +9,7 @@ mod outputs;
 use crate::driver::{Played, play};
 use crate::judge::{faults, losses};
 use crate::model::{Event, Numbered, numbered, show_item};
+use crate::wire::{LAYOUTS, same_as_ledger};
 
 /// Plays `stream`, wants a faultless result that lists `want` (`*` for what was minted), and
 /// wants a second pass to change nothing.
@@ -27,6 +28,9 @@ pub(super) fn check_numbered(stream: &[Numbered], want: &str) -> Played {
     let all_fit = got.iter().zip(&want).all(|(got, want)| fits(got, want));
     assert!(all_fit && got.len() == want.len(), "{got:?}, not {want:?}");
     assert_eq!(play(&played.sent).sent, played.sent);
+    for layout in LAYOUTS {
+        same_as_ledger::check(stream, &played, layout);
+    }
     played
 }
 

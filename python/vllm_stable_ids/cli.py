@@ -1,0 +1,72 @@
+"""The command line, `vllm-stable-ids`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vllm_stable_ids._core import SseRewriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHUNK_BYTES = 1 << 16
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@app.callback()
+def main() -> None:
+    """Keep the ids of a Responses API stream stable."""
+
+
+@app.command()
+def rewrite(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A recorded event stream; standard input where left out."),
+    ] = None,
+) -> None:
+    """Rewrite an event stream so that every item keeps the identity it was announced under.
+
+    Reads server-sent events as they come and writes them to standard output at once; what needs
+    no change leaves byte for byte as it came.
+    """
+    rewriter = SseRewriter()
+    try:
+        for chunk in _chunks(file):
+            _write(rewriter.feed(chunk))
+        _write(rewriter.finish())
+    except BrokenPipeError:
+        # Whoever read has left. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None
+    gave_up = rewriter.report()["gave_up"]
+    if gave_up is not None:
+        typer.echo(f"vllm-stable-ids: unchanged from some frame on: {gave_up}", err=True)
+
+
+def _chunks(file: Path | None) -> Iterator[bytes]:
+    """What there is to read, in pieces as they come."""
+    name = "standard input" if file is None else str(file)
+    try:
+        with (
+            open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
+            if file is None
+            else file.open("rb", buffering=0)
+        ) as source:
+            while chunk := source.read(CHUNK_BYTES):
+                yield chunk
+    except OSError as error:
+        typer.echo(f"vllm-stable-ids: cannot read {name}: {error.strerror}", err=True)
+        raise typer.Exit(2) from None
+
+
+def _write(data: bytes) -> None:
+    if data:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()

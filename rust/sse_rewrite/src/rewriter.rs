@@ -1,0 +1,211 @@
+//! The rewriter of event streams: bytes in, bytes out.
+
+use crate::frame::{Frame, FrameScanner};
+use crate::policy::{GaveUp, Policy};
+use crate::report::Report;
+use crate::sink::Sink;
+use crate::translate::{Translated, Translator};
+
+/// UTF-8's byte order mark, which may start a stream and is none of its first line.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// How much room for frames that come in pieces is kept between two of them.
+const KEPT_ROOM: usize = 64 << 10;
+
+/// Rewrites the bytes of one event stream so that it keeps the identity contract.
+///
+/// It does no I/O: give it the bytes as they arrive, cut anywhere, and send on what it
+/// returns. A frame is returned when its last byte has come, and as the same bytes unless the
+/// contract asks for a change. A stream that passes a limit of the [`Policy`] is returned
+/// unchanged from there on (C10); see [`SseRewriter::gave_up`].
+///
+/// ```
+/// use sse_rewrite::{Policy, SseRewriter};
+///
+/// let mut rewriter = SseRewriter::new(Policy::default());
+/// let mut sent = rewriter.feed(b"event: response.created\ndata: {\"type\":\"respo");
+/// sent.extend(rewriter.feed(b"nse.created\",\"response\":{\"id\":\"resp_1\"}}\n\n"));
+/// sent.extend(rewriter.finish());
+/// assert!(sent.ends_with(b"{\"id\":\"resp_1\"}}\n\n"));
+/// assert!(rewriter.report().is_untouched());
+/// ```
+#[derive(Debug)]
+pub struct SseRewriter {
+    policy: Policy,
+    scanner: FrameScanner,
+    /// The start of a frame whose end has not come yet.
+    pending: Vec<u8>,
+    translator: Translator,
+    started: bool,
+    /// Whether the last frame was sent, for the LF that may yet belong to its end.
+    last_sent: bool,
+    gave_up: Option<GaveUp>,
+}
+
+impl SseRewriter {
+    /// A rewriter for one stream.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            scanner: FrameScanner::default(),
+            pending: Vec::new(),
+            translator: Translator::new(policy),
+            started: false,
+            last_sent: true,
+            gave_up: None,
+        }
+    }
+
+    /// Takes the next bytes of the stream; returns what can be sent on.
+    #[must_use]
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.pending.len() + bytes.len());
+        self.feed_into(bytes, &mut out);
+        out
+    }
+
+    /// Takes the next bytes of the stream; appends what can be sent on to `out`.
+    pub fn feed_into(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let mut rest = self.take_owed_lf(bytes, out);
+        if !self.pending.is_empty() && self.gave_up.is_none() {
+            let Some(end) = self.scanner.end(rest) else {
+                self.wait(rest, out);
+                return;
+            };
+            let (head, tail) = rest.split_at_checked(end).unwrap_or((rest, b""));
+            self.pending.extend_from_slice(head);
+            rest = tail;
+            let mut frame = std::mem::take(&mut self.pending);
+            let mut sink = Sink::new(&frame, out);
+            if self.translator.follow(&frame, &mut sink).is_none() {
+                self.send(&mut sink, &frame);
+            }
+            drop(sink);
+            if frame.capacity() <= KEPT_ROOM {
+                frame.clear();
+                self.pending = frame;
+            }
+        }
+        let mut sink = Sink::new(rest, out);
+        while self.gave_up.is_none() && !rest.is_empty() {
+            if let Some(end) = self.translator.follow(rest, &mut sink) {
+                rest = rest.get(end..).unwrap_or_default();
+                continue;
+            }
+            let Some(end) = self.scanner.end(rest) else {
+                break;
+            };
+            let (frame, tail) = rest.split_at_checked(end).unwrap_or((rest, b""));
+            self.send(&mut sink, frame);
+            rest = tail;
+        }
+        if self.gave_up.is_some() {
+            sink.pass(rest.len());
+            rest = b"";
+        }
+        drop(sink);
+        if !rest.is_empty() {
+            self.wait(rest, out);
+        }
+    }
+
+    /// The stream has ended; returns what was still held of it.
+    #[must_use]
+    pub fn finish(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.finish_into(&mut out);
+        out
+    }
+
+    /// The stream has ended; appends what was still held of it to `out`.
+    ///
+    /// A last frame without its blank line is treated as a frame: some clients read it.
+    pub fn finish_into(&mut self, out: &mut Vec<u8>) {
+        let frame = std::mem::take(&mut self.pending);
+        if !frame.is_empty() {
+            self.send(&mut Sink::new(&frame, out), &frame);
+        }
+        self.scanner = FrameScanner::default();
+    }
+
+    /// What was changed so far.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        self.translator.report()
+    }
+
+    /// Why the stream passes unchanged, if it does.
+    #[must_use]
+    pub fn gave_up(&self) -> Option<GaveUp> {
+        self.gave_up
+    }
+
+    /// Sends or drops an LF that still belongs to the CR that ended the last frame.
+    fn take_owed_lf<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+        let ends_frame = self.pending.is_empty() && self.scanner.owes_lf() && !bytes.is_empty();
+        if !ends_frame {
+            return bytes;
+        }
+        self.scanner.settle_lf();
+        let Some(rest) = bytes.strip_prefix(b"\n") else {
+            return bytes;
+        };
+        if self.last_sent {
+            out.push(b'\n');
+        }
+        rest
+    }
+
+    /// Keeps the start of a frame, unless it is too long already.
+    fn wait(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() > self.policy.max_frame_bytes {
+            self.gave_up = Some(GaveUp::FrameTooLong);
+            out.append(&mut self.pending);
+            self.pending = Vec::new();
+        }
+    }
+
+    /// Sends one frame, rewritten where it must be.
+    fn send(&mut self, sink: &mut Sink, frame: &[u8]) {
+        let whole = frame.len();
+        let mut frame = frame;
+        if !self.started {
+            self.started = true;
+            if let Some(text) = frame.strip_prefix(BOM) {
+                sink.pass(BOM.len());
+                frame = text;
+            }
+        }
+        self.last_sent = true;
+        if whole > self.policy.max_frame_bytes {
+            self.gave_up = Some(GaveUp::FrameTooLong);
+        }
+        if self.gave_up.is_some() {
+            return sink.pass(frame.len());
+        }
+        let Some(read) = Frame::read(frame) else {
+            return sink.pass(frame.len());
+        };
+        match self.translator.translate(&read) {
+            Ok(Translated::Same) => sink.pass(frame.len()),
+            Ok(Translated::Dropped) => {
+                read.write_other_lines(sink.replace(frame.len()));
+                self.last_sent = read.has_other_lines();
+            }
+            Ok(Translated::Changed { before, edits }) => {
+                let out = sink.replace(frame.len());
+                for (event, number) in before {
+                    read.style
+                        .write(event.event_type, &event.to_json(number), out);
+                }
+                read.write_with(edits, out);
+            }
+            Err(reason) => {
+                self.gave_up = Some(reason);
+                sink.pass(frame.len());
+            }
+        }
+    }
+}

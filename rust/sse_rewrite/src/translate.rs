@@ -1,0 +1,442 @@
+//! Translates one event of a stream after the other, as the ledger decides.
+//!
+//! This is the second adapter on the ledger, the one for bytes: it reads an event's spans,
+//! asks, and replaces spans. A frame that it has no edit for is not touched (C9).
+
+use std::ops::Range;
+
+use crate::content_index::{Parts, Step};
+use crate::fields::{Fields, member_text};
+use crate::frame::Frame;
+use crate::held::Held;
+use crate::identity::Field;
+use crate::item::Item;
+use crate::ledger::{Decision, Ledger};
+use crate::lifecycle::{Event, Lifecycle, ReasoningParts};
+use crate::output::{Output, Piece};
+use crate::pairing::is_call;
+use crate::policy::{GaveUp, Policy};
+use crate::reconcile::{Insert, Source};
+use crate::report::{Change, Report};
+use crate::run::Run;
+use crate::sequence::Sequence;
+use crate::sink::Sink;
+use crate::splice::{Edits, corrected, quoted};
+use crate::vocabulary::{EventKind, Scope, classify};
+use crate::walk;
+
+/// What becomes of a frame.
+#[derive(Debug)]
+pub(crate) enum Translated {
+    /// It is sent as it came.
+    Same,
+    /// It is sent so, after these events.
+    Changed {
+        /// Events to send first, with their numbers.
+        before: Vec<(Event, Option<u64>)>,
+        /// What of the frame's data is replaced.
+        edits: Edits,
+    },
+    /// Its event is not sent.
+    Dropped,
+}
+
+/// What is known of one stream between two events.
+#[derive(Debug)]
+pub(crate) struct Translator {
+    policy: Policy,
+    ledger: Ledger,
+    sequence: Sequence,
+    /// The number to expect next, where events have numbers.
+    next_number: Option<u64>,
+    run: Option<Run>,
+    held: Held,
+    parts: Vec<Parts>,
+    no_parts: Parts,
+    begun: bool,
+    /// A further round of the response was announced as if it began: what says so is dropped.
+    repeats_beginning: bool,
+}
+
+/// An event under translation.
+struct Open<'a> {
+    json: &'a [u8],
+    fields: Fields,
+    number: Option<u64>,
+    before: Vec<(Event, Option<u64>)>,
+    edits: Edits,
+    /// Members to set in the event itself.
+    members: Vec<(&'static str, String)>,
+}
+
+impl Translator {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            ledger: Ledger::new(policy),
+            sequence: Sequence::default(),
+            next_number: None,
+            run: None,
+            held: Held::new(policy.max_held_bytes),
+            parts: Vec::new(),
+            no_parts: Parts::trusted(),
+            begun: false,
+            repeats_beginning: false,
+        }
+    }
+
+    /// What was changed so far.
+    pub(crate) fn report(&self) -> &Report {
+        self.ledger.report()
+    }
+
+    /// Decides on a frame with data.
+    pub(crate) fn translate(&mut self, frame: &Frame) -> Result<Translated, GaveUp> {
+        self.run = None;
+        let json = &*frame.data;
+        let Some(fields) = Fields::read(json) else {
+            return Ok(Translated::Same);
+        };
+        let stated = fields.event_type.clone();
+        let stated = stated.and_then(|span| walk::text(json, span));
+        let named = frame
+            .event
+            .and_then(|event| std::str::from_utf8(event).ok());
+        let part_type = member_text(json, fields.part.as_ref(), "type");
+        let mut event_type = stated.as_deref().unwrap_or_default();
+        let mut kind = classify(event_type, part_type.as_deref());
+        if let (EventKind::Other, Some(named)) = (kind, named)
+            && !event_type.starts_with(API)
+        {
+            event_type = named;
+            kind = classify(event_type, part_type.as_deref());
+        }
+        let number = count(json, fields.sequence_number.as_ref());
+        let mut open = Open {
+            json,
+            fields,
+            number,
+            before: Vec::new(),
+            edits: Edits::default(),
+            members: Vec::new(),
+        };
+        if event_type.starts_with(API) && !self.begun {
+            self.begun = true;
+            if kind != EventKind::Created && number != Some(0) {
+                self.ledger.resume();
+            }
+        }
+        let report = self.ledger.report;
+        let is_sent = self.decide(&mut open, event_type, kind)?;
+        if number.is_some() {
+            self.next_number = number.map(|number| number.saturating_add(1));
+        }
+        if !is_sent {
+            if number.is_some() {
+                self.sequence.dropped();
+            }
+            return Ok(Translated::Dropped);
+        }
+        let verb = event_type.rsplit('.').next();
+        let is_delta = matches!(kind, EventKind::Scoped(_)) && verb == Some("delta");
+        if is_delta && open.before.is_empty() {
+            let mut edits = Edits::default();
+            edits.set(json, open.fields.start, &open.members);
+            let counts = self.ledger.report.since(&report);
+            self.run = Run::begin(frame, open.fields.start, edits, counts);
+        }
+        if let Some(number) = open.number {
+            let sent = self.sequence.number(number);
+            if sent != number {
+                open.set("sequence_number", sent.to_string());
+            }
+        }
+        if !open.members.is_empty() {
+            open.edits.set(json, open.fields.start, &open.members);
+        }
+        if open.before.is_empty() && open.edits.is_empty() {
+            return Ok(Translated::Same);
+        }
+        Ok(Translated::Changed {
+            before: open.before,
+            edits: open.edits,
+        })
+    }
+
+    /// Sends the frame at the start of `bytes` if it continues a run; returns its length.
+    pub(crate) fn follow(&mut self, bytes: &[u8], sink: &mut Sink) -> Option<usize> {
+        let run = self.run.as_ref()?;
+        let found = run.find(bytes)?;
+        if found.length > self.policy.max_frame_bytes {
+            return None;
+        }
+        let mut sent = None;
+        if let Some(number) = found.number {
+            self.next_number = Some(number.saturating_add(1));
+            sent = Some(self.sequence.number(number));
+        }
+        if let Some(counts) = &run.counts {
+            self.ledger.report.add(counts);
+        }
+        if run.is_plain() && sent == found.number {
+            sink.pass(found.length);
+        } else {
+            run.write(bytes, &found, sent, sink.replace(found.length));
+        }
+        Some(found.length)
+    }
+
+    /// Decides on an event by its kind; returns whether it is sent.
+    fn decide(
+        &mut self,
+        open: &mut Open,
+        event_type: &str,
+        kind: EventKind,
+    ) -> Result<bool, GaveUp> {
+        let begins_again = self.repeats_beginning;
+        self.repeats_beginning = false;
+        match kind {
+            EventKind::Created => Ok(self.created(open)),
+            EventKind::Other => {
+                let drops = begins_again
+                    && matches!(event_type, "response.in_progress" | "response.queued");
+                self.repeats_beginning = drops;
+                Ok(!drops)
+            }
+            // What comes after the end has no place in the response.
+            _ if self.ledger.finished && kind != EventKind::Terminal => Ok(true),
+            EventKind::Added | EventKind::Done => self.whole_item(open, kind),
+            EventKind::Scoped(scope) => self.scoped(open, event_type, &scope),
+            EventKind::Terminal => {
+                self.terminal(open)?;
+                Ok(true)
+            }
+        }
+    }
+
+    fn created(&mut self, open: &Open) -> bool {
+        let id = member_text(open.json, open.fields.response.as_ref(), "id");
+        if !self.ledger.created(id.as_deref()) {
+            self.repeats_beginning = true;
+            return false;
+        }
+        self.sequence = Sequence::default();
+        self.held = Held::new(self.policy.max_held_bytes);
+        self.parts.clear();
+        true
+    }
+
+    /// An announcement or a close.
+    fn whole_item(&mut self, open: &mut Open, kind: EventKind) -> Result<bool, GaveUp> {
+        let span = open.fields.item.clone();
+        let text = span.clone().and_then(|span| open.json.get(span));
+        let text = text.unwrap_or_default();
+        let item = Item::read(text).ok();
+        let index = open.count(open.fields.output_index.as_ref());
+        let decision = if kind == EventKind::Added {
+            self.ledger.added(index, item.as_ref())?
+        } else {
+            self.ledger.done(index, item.as_ref())?
+        };
+        let Some(slot) = self.placed(open, decision, index)? else {
+            return Ok(decision != Decision::Drop);
+        };
+        let (Some(span), Some(item)) = (span, item) else {
+            return Ok(true);
+        };
+        *self.parts_of(slot) = if kind == EventKind::Added {
+            Parts::default()
+        } else {
+            Parts::trusted()
+        };
+        let corrections = self.ledger.corrections(slot, &item.identity);
+        if let Some(text) = corrected(text, &corrections) {
+            open.edits.replace(span, text.clone());
+            self.held.keep(slot, text)?;
+        } else {
+            self.held.keep(slot, text.to_vec())?;
+        }
+        Ok(true)
+    }
+
+    /// An event that belongs to an item.
+    fn scoped(&mut self, open: &mut Open, event_type: &str, scope: &Scope) -> Result<bool, GaveUp> {
+        let index = open.count(open.fields.output_index.as_ref());
+        let item_id = open.fields.item_id.clone();
+        let item_id = item_id.and_then(|span| walk::text(open.json, span));
+        let decision = self.ledger.mentioned(scope, index, item_id.as_deref())?;
+        let Some(slot) = self.placed(open, decision, index)? else {
+            return Ok(decision != Decision::Drop);
+        };
+        let announced = self.ledger.identity(slot);
+        let announced = announced.and_then(|identity| identity.id.as_deref());
+        let must_name = scope.names_item(index, item_id.as_deref());
+        if let Some(announced) =
+            announced.filter(|announced| must_name && item_id.as_deref() != Some(announced))
+        {
+            open.set("item_id", quoted(announced));
+        }
+        self.names_in_event(open, slot);
+        if let Some(step) = Step::of(event_type) {
+            let upstream = open.count(open.fields.content_index.as_ref());
+            let place = self.parts_of(slot).place(step, upstream);
+            // An event that does not say where it belongs gets the whole of its place.
+            let is_wanted = upstream.is_some() || index.is_none();
+            if let Some(place) = place.filter(|&place| is_wanted && upstream != Some(place)) {
+                self.ledger.report.count(Change::PartMoved);
+                open.set("content_index", place.to_string());
+            }
+        }
+        Ok(true)
+    }
+
+    /// Some events of a call repeat what it is called by.
+    fn names_in_event(&mut self, open: &mut Open, slot: usize) {
+        let Some(identity) = self.ledger.identity(slot) else {
+            return;
+        };
+        let mut differ = Vec::new();
+        for (field, span) in [
+            (Field::Name, &open.fields.name),
+            (Field::CallId, &open.fields.call_id),
+        ] {
+            let said = span.clone().and_then(|span| walk::text(open.json, span));
+            let said = said.filter(|said| !said.is_empty() && is_call(&identity.kind));
+            if let (Some(said), Some(announced)) = (said, identity.get(field))
+                && said != announced
+            {
+                differ.push((field.key(), quoted(announced)));
+            }
+        }
+        if !differ.is_empty() {
+            self.ledger.report.count(Change::IdentityKept);
+        }
+        for (name, value) in differ {
+            open.set(name, value);
+        }
+    }
+
+    /// The slot of an event that is sent, which is its `output_index` from now on.
+    fn placed(
+        &mut self,
+        open: &mut Open,
+        decision: Decision,
+        index: Option<u64>,
+    ) -> Result<Option<usize>, GaveUp> {
+        let Decision::Send { slot, announce } = decision else {
+            return Ok(None);
+        };
+        if let Some(announce) = announce {
+            *self.parts_of(slot) = Parts::default();
+            let blank = self.lifecycle(slot, |lifecycle| {
+                (lifecycle.announce(announce.open_part), lifecycle.blank())
+            });
+            if let Some((events, blank)) = blank {
+                self.insert(open, events);
+                self.held.keep(slot, blank.into_bytes())?;
+            }
+        }
+        if index != u64::try_from(slot).ok() {
+            open.set("output_index", slot.to_string());
+        }
+        Ok(Some(slot))
+    }
+
+    fn terminal(&mut self, open: &mut Open) -> Result<(), GaveUp> {
+        let response = open.fields.response.clone();
+        let output = response.and_then(|span| Output::read(open.json, &span));
+        let items: &[Item] = output.as_ref().map_or(&[], |output| &output.items);
+        let decided = self.ledger.terminal(items)?;
+        let mut pieces = Vec::with_capacity(decided.output.len());
+        for (slot, source) in decided.output.iter().enumerate() {
+            pieces.push(self.piece(open.json, output.as_ref(), slot, *source));
+        }
+        for insert in &decided.inserts {
+            let (Insert::Close { slot, .. } | Insert::Whole { slot, .. }) = *insert;
+            let text = match pieces.get(slot) {
+                Some(Some(Piece::Same(at))) => output
+                    .as_ref()
+                    .and_then(|output| open.json.get(output.spans.get(*at)?.clone()))
+                    .unwrap_or_default(),
+                Some(Some(Piece::Text(text))) => text,
+                _ => continue,
+            };
+            let item = String::from_utf8_lossy(text).into_owned();
+            self.held.keep(slot, text.to_vec())?;
+            let events = self.lifecycle(slot, |lifecycle| match insert {
+                Insert::Close { .. } => vec![lifecycle.close(&item)],
+                Insert::Whole { .. } => lifecycle.whole(&item),
+            });
+            self.insert(open, events.unwrap_or_default());
+        }
+        if let Some(output) = output {
+            let pieces = pieces.into_iter().flatten().collect();
+            output.write(open.json, pieces, &mut open.edits);
+        }
+        Ok(())
+    }
+
+    /// The item for the output at `slot`; `None` where it was never seen.
+    fn piece(
+        &mut self,
+        json: &[u8],
+        output: Option<&Output>,
+        slot: usize,
+        source: Source,
+    ) -> Option<Piece> {
+        let Source::Rebuilt(at) = source else {
+            let text = self.held.get(slot)?;
+            let item = Item::read(text).ok()?;
+            let corrections = self.ledger.corrections(slot, &item.identity);
+            let changed = corrected(text, &corrections);
+            return Some(Piece::Text(changed.unwrap_or_else(|| text.to_vec())));
+        };
+        let output = output?;
+        let identity = &output.items.get(at)?.identity;
+        let corrections = self.ledger.corrections(slot, identity);
+        let text = json.get(output.spans.get(at)?.clone())?;
+        Some(corrected(text, &corrections).map_or(Piece::Same(at), Piece::Text))
+    }
+
+    /// Numbers events that are sent before the open one.
+    fn insert(&mut self, open: &mut Open, events: Vec<Event>) {
+        let before = open.number.or(self.next_number);
+        for event in events {
+            let number = before.map(|before| self.sequence.inserted(before));
+            open.before.push((event, number));
+        }
+    }
+
+    fn lifecycle<T>(&self, slot: usize, make: impl FnOnce(&Lifecycle) -> T) -> Option<T> {
+        Some(make(&Lifecycle {
+            slot,
+            identity: self.ledger.identity(slot)?,
+            reasoning_parts: ReasoningParts::default(),
+        }))
+    }
+
+    /// The content parts of the item in `slot`; those of one not seen from its start stand.
+    fn parts_of(&mut self, slot: usize) -> &mut Parts {
+        if self.parts.len() <= slot {
+            self.parts.resize_with(slot + 1, Parts::trusted);
+        }
+        self.parts.get_mut(slot).unwrap_or(&mut self.no_parts)
+    }
+}
+
+impl Open<'_> {
+    fn set(&mut self, name: &'static str, value: String) {
+        self.members.push((name, value));
+    }
+
+    fn count(&self, span: Option<&Range<usize>>) -> Option<u64> {
+        count(self.json, span)
+    }
+}
+
+/// The prefix of the event types of the API.
+const API: &str = "response.";
+
+fn count(json: &[u8], span: Option<&Range<usize>>) -> Option<u64> {
+    walk::count(json, span?.clone())
+}
