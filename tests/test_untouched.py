@@ -24,7 +24,7 @@ def shape(value: Any) -> Any:
     """An answer without what differs from request to request: ids' random part and times."""
     if isinstance(value, dict):
         return {key: 0 if key in TIMES else shape(inner) for key, inner in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [shape(inner) for inner in value]
     if isinstance(value, str):
         return RANDOM.sub(lambda found: found[0].rstrip("0123456789abcdef") + "…", value)
