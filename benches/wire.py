@@ -14,7 +14,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from vllm_stable_ids._core import SseRewriter
+from vllm_stable_ids.rewriter import SseRewriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from bed import client
 from bed.cases import Case, cases_of
 from bed.judge import judge
 from bed.random_outputs import random_case
-from vllm_stable_ids._core import SseRewriter
+from vllm_stable_ids.rewriter import SseRewriter
 
 if TYPE_CHECKING:
     from bed.models import ModelPath

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vllm_stable_ids._core import SseRewriter
+from vllm_stable_ids.rewriter import SseRewriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

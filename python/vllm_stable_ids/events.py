@@ -47,7 +47,7 @@ class EventClasses:
     def as_content_part(self, event: Event) -> Event:
         """vLLM's `response.reasoning_part.*` as the `response.content_part.*` OpenAI has for it.
 
-        Upstream did the same in 0.32 (vLLM #59307 and after).
+        vLLM 0.32 and later send the same.
 
         Raises:
             KeyError: The installed openai has no such event.

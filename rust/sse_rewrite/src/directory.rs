@@ -51,6 +51,11 @@ impl Directory {
             .or_insert(Owner::One(slot));
     }
 
+    /// Takes `name` if nobody has it; returns whether nobody had.
+    pub(crate) fn take_free(&mut self, name: &str) -> bool {
+        self.taken.insert(name.to_owned())
+    }
+
     /// Takes `wanted` if nobody has it, else the first free name that `minted` offers.
     ///
     /// Returns the name, and whether it was minted.

@@ -102,12 +102,7 @@ impl Item {
     /// [`NotAnItem`] where the text is no JSON object or has no `type`; such an item
     /// announces nothing.
     pub fn from_json(text: &str) -> Result<Self, NotAnItem> {
-        Self::read(text.as_bytes())
-    }
-
-    /// Reads an item from JSON text that may not even be text.
-    pub(crate) fn read(json: &[u8]) -> Result<Self, NotAnItem> {
-        let fields = Object::read(json).ok_or(NotAnItem)?;
+        let fields = Object::read(text.as_bytes()).ok_or(NotAnItem)?;
         let mut identity = Identity::of_kind(&fields.text("type").unwrap_or_default());
         if identity.kind.is_empty() {
             return Err(NotAnItem);
@@ -117,6 +112,11 @@ impl Item {
         }
         let payload = read_payload(&identity.kind, &fields);
         Ok(Self { identity, payload })
+    }
+
+    /// Reads an item as a client decodes its bytes: what is no UTF-8 is U+FFFD.
+    pub(crate) fn read(json: &[u8]) -> Result<Self, NotAnItem> {
+        Self::from_json(&String::from_utf8_lossy(json))
     }
 
     /// Whether the contract forbids to drop this item (C5): every kind of call counts, a

@@ -41,7 +41,10 @@ pub(crate) struct Entry {
     pub(crate) identity: Identity,
     /// As upstream announced it; other ids of upstream are looked up in `Ledger::ids`.
     pub(crate) upstream: Identity,
+    /// What it said at its close.
     pub(crate) payload: Option<Payload>,
+    /// What it said at its announcement, which closes it if nothing else does.
+    pub(crate) opening: Payload,
     pub(crate) closed: bool,
     /// Where upstream placed it first.
     index: Option<u64>,
@@ -57,6 +60,7 @@ impl Entry {
             identity: upstream.clone(),
             upstream,
             payload: None,
+            opening: Payload::none(),
             closed: false,
             index,
             announced: false,
@@ -142,12 +146,14 @@ impl Ledger {
             self.counted = true;
             if let Some(slot) = self.unseen_at(index) {
                 self.adopt(slot, &item.identity);
+                self.name(slot);
                 return Ok(self.mention(index, item.identity.id.as_deref(), slot, true));
             }
         }
         let slot = self.admit(index, &item.identity)?;
         if let Some(entry) = self.entries.get_mut(slot) {
             entry.announced = true;
+            entry.opening = item.payload;
         }
         if let Some(id) = &item.identity.id {
             self.ids.claim(id, slot);
@@ -461,6 +467,19 @@ impl Ledger {
             let here = index.is_none() || entry.index.is_none() || entry.index == index;
             here && !entry.closed && fits(&entry.identity.kind)
         })
+    }
+
+    /// Gives the item in `slot` an id if it has none.
+    fn name(&mut self, slot: usize) {
+        let unnamed = self.entries.get(slot).map(|entry| &entry.identity);
+        let unnamed = unnamed.filter(|identity| identity.id.is_none());
+        let Some(kind) = unnamed.map(|identity| identity.kind.clone()) else {
+            return;
+        };
+        let id = self.usable_id(slot, &kind, None);
+        if let Some(entry) = self.entries.get_mut(slot) {
+            entry.identity.id = Some(id);
+        }
     }
 
     fn usable_id(&mut self, slot: usize, kind: &str, wanted: Option<String>) -> String {

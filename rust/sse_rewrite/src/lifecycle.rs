@@ -146,6 +146,11 @@ impl Lifecycle<'_> {
                 .get("type")
                 .and_then(|kind| serde_json::from_str(kind.get()).ok())
                 .unwrap_or_default();
+            // A part of another item's kind has no events that a client would look for here.
+            let is_reasoning = matches!(kind.as_str(), "reasoning_text" | "summary_text");
+            if is_reasoning != (self.identity.kind == "reasoning") {
+                continue;
+            }
             let Some(names) = PartNames::of(&kind, self.reasoning_parts) else {
                 continue;
             };

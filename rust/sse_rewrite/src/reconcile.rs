@@ -50,7 +50,7 @@ impl Ledger {
     /// `response.completed`, `.incomplete` or `.failed` with the output `rebuilt` by upstream.
     ///
     /// Every item sent from the result carries the identity that [`Ledger::corrections`] gives
-    /// for its slot.
+    /// for its slot. Where an end is told twice, the second lists the same items.
     ///
     /// # Errors
     ///
@@ -84,8 +84,9 @@ impl Ledger {
             if !unpaired {
                 continue;
             }
-            if self.is_uncounted() {
-                // It may well have been announced before the stream was joined.
+            if self.is_uncounted() || self.finished {
+                // It may well have been announced before the stream was joined; and after an
+                // end, which is told again here, nothing can be announced any more.
                 result.output.push(Source::Rebuilt(index));
                 continue;
             }
@@ -193,6 +194,9 @@ impl Ledger {
                 self.settle(slot, item);
             }
         } else {
+            if let Some(entry) = self.entries.get_mut(slot) {
+                entry.payload = Some(entry.opening);
+            }
             self.shut(slot);
         }
     }

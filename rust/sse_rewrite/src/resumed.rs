@@ -45,12 +45,19 @@ impl Ledger {
     }
 
     /// Learns what the unknown item in `slot` is from an event of it.
+    ///
+    /// An id that another item has is not taken for its own (C11).
     pub(crate) fn adopt(&mut self, slot: usize, seen: &Identity) {
-        if let Some(entry) = self.entries.get_mut(slot) {
-            entry.identity.kind.clone_from(&seen.kind);
-            entry.identity.fill_from(seen);
-            entry.upstream = entry.identity.clone();
+        let Some(entry) = self.entries.get_mut(slot) else {
+            return;
+        };
+        let mut seen = seen.clone();
+        if entry.identity.id.is_none() {
+            seen.id = seen.id.filter(|id| self.ids.take_free(id));
         }
+        entry.identity.kind.clone_from(&seen.kind);
+        entry.identity.fill_from(&seen);
+        entry.upstream = entry.identity.clone();
         if let Some(id) = &seen.id {
             self.ids.claim_vacant(id, slot);
         }

@@ -179,10 +179,22 @@ fn text_end(bytes: &[u8], mut at: usize) -> Option<usize> {
         }
         match bytes.get(at)? {
             b'"' => return Some(at),
-            b'\\' if *bytes.get(at + 1)? >= b' ' => at += 2,
-            b'\\' | ..b' ' => return None,
+            b'\\' => at = escape_end(bytes, at + 1)?,
+            ..b' ' => return None,
             _ => at += 1,
         }
+    }
+}
+
+/// Where the escape ends whose character after the backslash is at `at`.
+fn escape_end(bytes: &[u8], at: usize) -> Option<usize> {
+    match bytes.get(at)? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),
+        b'u' => {
+            let digits = bytes.get(at + 1..at + 5)?;
+            digits.iter().all(u8::is_ascii_hexdigit).then_some(at + 5)
+        }
+        _ => None,
     }
 }
 
@@ -210,7 +222,8 @@ fn digits(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
             .checked_add(u64::from(digit - b'0'))?;
         end += 1;
     }
-    (end > at).then_some((number, end))
+    let is_number = end == at + 1 || (end > at && bytes.get(at) != Some(&b'0'));
+    is_number.then_some((number, end))
 }
 
 #[cfg(test)]
@@ -253,6 +266,9 @@ mod tests {
             with("12345678\t", "8"),
             with("a", "1.5"),
             with("a", ""),
+            with("a", "08"),
+            with("\\x", "8"),
+            with("\\u00g0", "8"),
         ] {
             assert!(run.find(&other).is_none());
         }

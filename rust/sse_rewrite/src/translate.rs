@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use serde::de::IgnoredAny;
+
 use crate::content_index::{Parts, Step};
 use crate::fields::{Fields, member_text};
 use crate::frame::Frame;
@@ -110,6 +112,10 @@ impl Translator {
         {
             event_type = named;
             kind = classify(event_type, part_type.as_deref());
+        }
+        // Text that only looks like JSON is nobody's event: it passes.
+        if serde_json::from_slice::<IgnoredAny>(json).is_err() {
+            return Ok(Translated::Same);
         }
         let number = count(json, fields.sequence_number.as_ref());
         let mut open = Open {

@@ -85,14 +85,18 @@ pub(crate) fn key<'a>(json: &'a [u8], member: &Member) -> Cow<'a, [u8]> {
     }
 }
 
-/// The text of a value that is a string.
+/// The text of a value that is a string, as a client decodes it: what is no UTF-8 is U+FFFD.
 pub(crate) fn text(json: &[u8], value: Range<usize>) -> Option<Cow<'_, str>> {
     let quoted = json.get(value)?;
     let inner = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    if memchr(b'\\', inner).is_none() {
-        return std::str::from_utf8(inner).ok().map(Cow::Borrowed);
+    match String::from_utf8_lossy(inner) {
+        text if memchr(b'\\', inner).is_none() => Some(text),
+        Cow::Borrowed(_) => serde_json::from_slice(quoted).ok().map(Cow::Owned),
+        Cow::Owned(_) => {
+            let quoted = String::from_utf8_lossy(quoted);
+            serde_json::from_str(&quoted).ok().map(Cow::Owned)
+        }
     }
-    serde_json::from_slice(quoted).ok().map(Cow::Owned)
 }
 
 /// The value of a number that counts something.

@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod driver;
 #[cfg(test)]
+mod fuzzed;
+#[cfg(test)]
 mod generated;
 #[cfg(test)]
 mod judge;
@@ -27,3 +29,5 @@ mod stream;
 mod terminal;
 #[cfg(test)]
 mod wire;
+#[cfg(test)]
+use wire::encoding;

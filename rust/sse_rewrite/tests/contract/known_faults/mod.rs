@@ -9,7 +9,8 @@ mod outputs;
 use crate::driver::{Played, play};
 use crate::judge::{faults, losses};
 use crate::model::{Event, Numbered, numbered, show_item};
-use crate::wire::{LAYOUTS, same_as_ledger};
+use crate::wire::encoding::LAYOUTS;
+use crate::wire::same_as_ledger;
 
 /// Plays `stream`, wants a faultless result that lists `want` (`*` for what was minted), and
 /// wants a second pass to change nothing.

@@ -3,7 +3,7 @@
 use sse_rewrite::{GaveUp, Policy, SseRewriter};
 
 use crate::model::{Event, added, lifecycle, message, numbered, terminal};
-use crate::wire::{PLAIN, as_json};
+use crate::wire::encoding::{PLAIN, as_json};
 
 /// A response whose items all lie one index too high, so that a change shows on each.
 fn stream(items: u64) -> Vec<u8> {

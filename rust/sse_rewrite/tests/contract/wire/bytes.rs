@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::wire::{rewritten, rewritten_in};
+use crate::wire::encoding::{rewritten, rewritten_in};
 
 /// Pieces that mean something in a stream, in an order that means nothing.
 const PIECES: [&[u8]; 32] = [

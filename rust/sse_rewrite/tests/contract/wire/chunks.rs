@@ -6,7 +6,7 @@ use sse_rewrite::{Policy, SseRewriter};
 use crate::driver::play;
 use crate::model::{added, done, lifecycle, message, numbered, scoped, terminal};
 use crate::properties::any_stream;
-use crate::wire::{LAYOUTS, PLAIN, as_json, rewritten, rewritten_in};
+use crate::wire::encoding::{LAYOUTS, PLAIN, as_json, rewritten, rewritten_in};
 
 /// A stream with faults in every kind of event.
 fn faulty() -> Vec<u8> {
@@ -88,7 +88,10 @@ fn a_run_is_the_same_in_and_out_of_the_fast_path() {
     let json: Vec<_> = stream.iter().map(as_json).collect();
     let bytes = PLAIN.stream(&json);
     let (whole, report) = rewritten_in(usize::MAX, &bytes);
-    assert_eq!(crate::wire::modelled_stream(&whole), play(&stream).sent);
+    assert_eq!(
+        crate::wire::encoding::modelled_stream(&whole),
+        play(&stream).sent
+    );
     // A comment on every frame makes each another layout.
     let noted: Vec<u8> = (0..)
         .zip(&json)

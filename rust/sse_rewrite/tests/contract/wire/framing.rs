@@ -1,6 +1,6 @@
 //! Line ends, comments, fields and foreign frames: all of it leaves as it came.
 
-use crate::wire::rewritten;
+use crate::wire::encoding::rewritten;
 
 fn passes(stream: &str) {
     assert_eq!(

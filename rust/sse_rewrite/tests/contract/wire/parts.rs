@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sse_rewrite::SseRewriter;
 
 use crate::model::message;
-use crate::wire::{PLAIN, events, rewritten, rewritten_in};
+use crate::wire::encoding::{PLAIN, events, rewritten, rewritten_in};
 
 fn stream(events: &[(&str, Option<u64>)]) -> Vec<u8> {
     let mut json = vec![

@@ -6,7 +6,7 @@ use crate::model::{
     Event, Numbered, added, call, done, lifecycle, message, reasoning, scoped, show, terminal,
     unplaced,
 };
-use crate::wire::{PLAIN, as_json, modelled_stream, rewritten};
+use crate::wire::encoding::{PLAIN, as_json, modelled_stream, rewritten};
 
 fn from(first: u64, events: Vec<Event>) -> Vec<Numbered> {
     (first..).map(Some).zip(events).collect()

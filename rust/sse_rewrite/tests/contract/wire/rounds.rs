@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::model::{Event, Numbered, call, lifecycle, message, numbered, reasoning, terminal};
-use crate::wire::{PLAIN, as_json, events, rewritten, rewritten_in};
+use crate::wire::encoding::{PLAIN, as_json, events, rewritten, rewritten_in};
 
 fn bytes(stream: &[Numbered]) -> Vec<u8> {
     let json: Vec<Value> = stream.iter().map(as_json).collect();

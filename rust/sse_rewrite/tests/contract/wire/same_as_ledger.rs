@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::driver::{Played, play};
 use crate::model::Numbered;
 use crate::properties::{any_stream, sound_stream};
-use crate::wire::{LAYOUTS, Layout, as_json, modelled_stream, rewritten, rewritten_in};
+use crate::wire::encoding::{LAYOUTS, Layout, as_json, modelled_stream, rewritten, rewritten_in};
 
 /// Wants the stream, as bytes, to become what the ledger makes of it, and to stay that.
 pub(crate) fn check(stream: &[Numbered], played: &Played, layout: Layout) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::model::{added, call, done, lifecycle, message, numbered, terminal};
 use crate::properties::any_stream;
-use crate::wire::{LAYOUTS, PLAIN, as_json, events, rewritten, rewritten_in};
+use crate::wire::encoding::{LAYOUTS, PLAIN, as_json, events, rewritten, rewritten_in};
 
 #[test]
 fn key_order_numbers_escapes_and_white_space_stay() {
