@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,26 @@ def test_beyond_a_limit_the_stream_passes_and_the_report_says_why(
     raw = CREATED + ADDED + COMPLETED
     assert rewriter.feed(raw) + rewriter.finish() == raw
     assert reason in str(rewriter.report()["gave_up"])
+
+
+def peak() -> int:
+    """The most memory this process has held so far, in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def test_memory_stays_constant_over_ten_million_deltas() -> None:
+    frame = (
+        b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta",'
+        b'"output_index":0,"item_id":"msg_2","content_index":0,"delta":" word"}\n\n'
+    )
+    chunk = frame * 500
+    rewriter = SseRewriter()
+    rewriter.feed(CREATED + ADDED)
+    assert b"msg_1" in rewriter.feed(chunk)
+    before = peak()
+    for _ in range(10_000_000 // 500):
+        rewriter.feed(chunk)
+    assert peak() - before < 4096
 
 
 def test_the_command_passes_frames_on_as_they_come() -> None:
