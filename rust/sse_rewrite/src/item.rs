@@ -1,7 +1,7 @@
 //! Reads an output item's JSON into what the ledger needs: its identity and a payload digest.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
@@ -207,15 +207,16 @@ fn read_payload(kind: &str, fields: &Object) -> Payload {
         "mcp_call" => Payload::of(&all_of(&["arguments", "output", "error"])),
         "custom_tool_call" => Payload::of(&all_of(&["input"])),
         _ => {
-            let names = fields
-                .members
-                .iter()
-                .map(|(name, _)| String::from_utf8_lossy(name));
-            let names: BTreeSet<_> = names
-                .filter(|name| !NOT_PAYLOAD.contains(&&**name))
+            let members = fields.members.iter();
+            let named = members.map(|(name, value)| (&**name, value.clone()));
+            let named: BTreeMap<&[u8], Range<usize>> = named
+                .filter(|(name, _)| NOT_PAYLOAD.iter().all(|other| other.as_bytes() != *name))
                 .collect();
-            let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-            Payload::of(&all_of(&names))
+            let values = named.into_values();
+            let said: Vec<_> = values
+                .filter_map(|value| said(fields.json.get(value)?))
+                .collect();
+            Payload::of(&said)
         }
     }
 }

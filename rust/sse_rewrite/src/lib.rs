@@ -21,6 +21,20 @@
 //! | pairing | [`pairing`] |
 //!
 //! C7–C10 bind the callers: they see the response, the store and the bytes.
+//!
+//! [`SseRewriter`] is one of the callers, for the bytes of a stream. What each of its parts does:
+//!
+//! | part | does |
+//! |---|---|
+//! | [`rewriter`] | takes bytes in pieces, gives bytes back, gives up beyond a limit (C10) |
+//! | `frame` | finds the ends of frames, reads the fields of one, writes one |
+//! | `fields`, `walk` | find the spans of members in JSON text, without decoding it |
+//! | `translate` | asks the ledger and edits spans accordingly (C9) |
+//! | `splice`, `output` | replace spans; write the terminal output anew |
+//! | `content_index` | counts content parts inside their item |
+//! | `held` | keeps each item as it was sent, to be put back |
+//! | `run` | sends deltas like the last one on without reading them |
+//! | `resumed` | streams that are joined after their beginning |
 
 #![forbid(unsafe_code)]
 

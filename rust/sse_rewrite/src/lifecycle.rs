@@ -138,6 +138,9 @@ impl Lifecycle<'_> {
     /// Every content part: opened, its text sent at once, closed.
     fn parts(&self, parts: &str, index_key: &str) -> Vec<Event> {
         let parts: Vec<&RawValue> = serde_json::from_str(parts).unwrap_or_default();
+        if parts.len() > MAX_PARTS {
+            return Vec::new();
+        }
         let mut events = Vec::new();
         for (index, part) in parts.into_iter().enumerate() {
             let fields: HashMap<String, &RawValue> =
@@ -209,6 +212,10 @@ impl Lifecycle<'_> {
         }
     }
 }
+
+/// Of how many parts an item is streamed part by part. Events outweigh empty parts many times,
+/// so that beyond, which no model gets to, the close alone has them.
+const MAX_PARTS: usize = 1024;
 
 const EMPTY_STRING: &str = r#""""#;
 const EMPTY_TEXT_PART: &str = r#"{"type":"output_text","text":"","annotations":[],"logprobs":[]}"#;

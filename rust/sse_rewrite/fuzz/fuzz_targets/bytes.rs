@@ -1,6 +1,9 @@
 //! Any bytes at all.
 #![no_main]
-#![allow(dead_code, reason = "the modules are those of the tests, which use more of them")]
+#![allow(
+    dead_code,
+    reason = "the modules are those of the tests, which use more of them"
+)]
 
 #[path = "../../tests/contract/driver.rs"]
 mod driver;

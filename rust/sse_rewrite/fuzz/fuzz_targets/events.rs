@@ -1,6 +1,9 @@
 //! Events with faults, made from the fuzzer's bytes.
 #![no_main]
-#![allow(dead_code, reason = "the modules are those of the tests, which use more of them")]
+#![allow(
+    dead_code,
+    reason = "the modules are those of the tests, which use more of them"
+)]
 
 #[path = "../../tests/contract/driver.rs"]
 mod driver;

@@ -106,6 +106,29 @@ fn every_part_has_its_index_and_its_close() {
 }
 
 #[test]
+fn a_part_of_another_kind_of_item_is_not_streamed() {
+    let text = json!({"type": "output_text", "text": "x"});
+    let thought = json!({"type": "reasoning_text", "text": "y"});
+    let content = json!([text, thought]);
+    for (kind, own) in [("message", "x"), ("reasoning", "y")] {
+        let item = json!({"type": kind, "id": "i", "content": content});
+        let events = whole(&item, ReasoningParts::default());
+        assert_eq!(deltas(&events).concat(), own);
+        assert_eq!(events.last().unwrap()["item"], item);
+    }
+}
+
+#[test]
+fn parts_beyond_all_measure_are_told_by_the_close_alone() {
+    let part = json!({"type": "output_text", "text": ""});
+    let content = vec![part; 5000];
+    let item = json!({"type": "message", "id": "m", "content": content});
+    let events = whole(&item, ReasoningParts::default());
+    assert_eq!(events.len(), 2);
+    assert_eq!(events[1]["item"], item);
+}
+
+#[test]
 fn a_payload_that_is_no_text_is_no_delta() {
     let mut item = call("fc_1", "call_1", "f", "");
     item["arguments"] = json!({"a": 1});

@@ -1,9 +1,12 @@
 //! Faults in the terminal output, and items that only it has.
 
+use sse_rewrite::Policy;
+
+use crate::driver::play_under;
 use crate::known_faults::{check, check_numbered, joined};
 use crate::model::{
-    Event, added, call, code, custom, done, lifecycle, mcp, message, reasoning, scoped, terminal,
-    unnumbered, unplaced, with, without,
+    Event, added, call, code, custom, done, lifecycle, mcp, message, numbered, reasoning, scoped,
+    terminal, unnumbered, unplaced, with, without,
 };
 
 #[test]
@@ -256,4 +259,22 @@ fn c67_an_item_that_only_left_a_gap_comes_last() {
     ]);
     let played = check(stream, "message=msg_2 | reasoning=rs_1");
     assert_eq!(played.lines()[0], "added 0 message=msg_2");
+}
+
+#[test]
+fn c67_an_empty_item_is_kept_where_a_gap_shows_that_it_was_begun() {
+    let stream = |index| {
+        joined([
+            lifecycle(index, &message("msg_2", "so")),
+            vec![terminal([reasoning("rs_1", ""), message("msg_2", "so")])],
+        ])
+    };
+    check(stream(1), "message=msg_2 | reasoning=rs_1");
+    check(stream(0), "message=msg_2");
+    let in_process = Policy {
+        empty_items_in_gaps: false,
+        ..Policy::default()
+    };
+    let played = play_under(in_process, &numbered(stream(1)));
+    assert_eq!(played.output(), [message("msg_2", "so")]);
 }

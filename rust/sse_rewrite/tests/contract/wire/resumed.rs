@@ -110,6 +110,23 @@ fn once_an_announcement_is_seen_the_indices_must_go_on() {
 }
 
 #[test]
+fn an_id_that_two_items_show_is_the_first_ones() {
+    let stream = from(
+        5,
+        vec![
+            scoped("output_text.delta", 2, "same", "so"),
+            added(0, reasoning("same", "")),
+            done(2, message("same", "so")),
+            terminal([]),
+        ],
+    );
+    let lines = lines(&stream);
+    assert_eq!(lines[0], "output_text.delta 2 same so");
+    assert!(lines[1].starts_with("added 0 reasoning=rs_"), "{lines:?}");
+    assert_eq!(lines[2], "done 2 message=same");
+}
+
+#[test]
 fn what_shows_no_place_passes() {
     let stream = from(
         5,

@@ -65,6 +65,25 @@ fn an_end_told_twice_says_the_same_twice() {
 }
 
 #[test]
+fn an_end_told_again_announces_nothing() {
+    let mut body = response("a");
+    let late = json!({"type": "response.completed", "sequence_number": 8, "response": {
+        "output": [reasoning("late", "why"), message("b", "x")]}});
+    body.extend(PLAIN.stream(&[late]));
+    let sent = rewritten(&body);
+    assert_eq!(rewritten(&sent), sent);
+    let sent = events(&sent);
+    assert_eq!(sent.len(), events(&body).len());
+    let ids: Vec<&Value> = sent[8]["response"]["output"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| &item["id"])
+        .collect();
+    assert_eq!(ids, ["a", "fc", "late"]);
+}
+
+#[test]
 fn a_further_round_does_not_begin_again() {
     let round = |events: Vec<Value>| {
         let mut round = vec![
