@@ -17,7 +17,7 @@
 //! | C3 sequence | [`sequence`] |
 //! | C4, C5 terminal output, nothing lost | [`reconcile`], [`lifecycle`] |
 //! | C6 payload | [`item`], [`lifecycle`] |
-//! | C11 distinct | `directory`, [`mint`] |
+//! | C11 distinct | `directory`, `entry`, [`mint`] |
 //! | pairing | [`pairing`] |
 //!
 //! C7–C10 bind the callers: they see the response, the store and the bytes.
@@ -40,6 +40,7 @@
 
 mod content_index;
 mod directory;
+mod entry;
 mod fields;
 mod frame;
 mod held;

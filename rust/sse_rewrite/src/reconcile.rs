@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use crate::entry::Entry;
 use crate::item::Item;
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::Ledger;
 use crate::pairing::{self, Candidate, is_call};
 use crate::policy::GaveUp;
 use crate::report::Change;

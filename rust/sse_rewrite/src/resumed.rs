@@ -4,8 +4,9 @@
 //! Such an item has an entry from the first sign of it, without an identity (no type) until
 //! an event of it shows one; from then on that identity is kept like an announced one (C1).
 
+use crate::entry::Entry;
 use crate::identity::{Field, Identity};
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::Ledger;
 use crate::pairing::is_call;
 use crate::policy::GaveUp;
 use crate::vocabulary::{Family, Scope};
