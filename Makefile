@@ -43,6 +43,7 @@ format: .venv/.made ## write what `make lint` would ask for
 
 bench: .build/installed-$(VLLM) ## what an event costs, as ratios against stock vLLM
 	$(VLLM_PYTHON) benches/per_event.py
+	cargo bench --locked -p sse_rewrite
 	$(PYTEST) benches --benchmark-only --benchmark-timer=time.process_time --benchmark-columns=min,median,max
 
 wheel: .build/wheel ## the wheel, in .build/wheels
