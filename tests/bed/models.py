@@ -18,7 +18,6 @@ import gzip
 import hashlib
 import importlib.util
 import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -125,9 +124,10 @@ def tiktoken_folder() -> Path:
         if hashlib.sha256(content).hexdigest() != O200K_SHA256:
             raise RuntimeError("the o200k vocabulary of bpe-openai is not the one Harmony uses")
         TIKTOKEN_FOLDER.mkdir(parents=True, exist_ok=True)
-        partial = file.with_name(f"{file.name}.{os.getpid()}")
-        partial.write_bytes(content)
-        partial.rename(file)
+        # Threads of one process start servers at the same time: a name of its own for each.
+        with tempfile.NamedTemporaryFile(dir=TIKTOKEN_FOLDER, delete=False) as partial:
+            partial.write(content)
+        Path(partial.name).rename(file)
     return TIKTOKEN_FOLDER
 
 
