@@ -31,6 +31,7 @@ from openai.types.responses import (
 
 from vllm_stable_ids.events import EventClasses
 from vllm_stable_ids.patches import stream
+from vllm_stable_ids.patches.seam import Call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -114,7 +115,10 @@ async def passed_on(events: list[Any], *, patched: bool) -> None:
         for event in events:
             yield event
 
-    source = stream.PATCH.wrapper(SimpleNamespace(), upstream, (), {}) if patched else upstream()
+    source = upstream()
+    if patched:
+        call = Call(SimpleNamespace(tool_server=None), {"context": SimpleNamespace()}, upstream)
+        source = stream.METHOD.wrapper(call)
     async for _ in source:
         pass
 
@@ -130,7 +134,7 @@ def main() -> None:
     """Time every kind of delta and print a table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 41
-    stream.configure(EventClasses(), openai_vocabulary=True)
+    stream.configure(EventClasses(), openai_vocabulary=True, misfit=sys.exit)
     # vLLM's modules are a large heap; walking it at odd moments would drown what is measured.
     gc.collect()
     gc.disable()

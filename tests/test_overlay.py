@@ -29,6 +29,7 @@ from bed.judge import Breach, judge
 from vllm_stable_ids.events import EventClasses
 from vllm_stable_ids.overlay import Overlay
 from vllm_stable_ids.patches import stream, terminal
+from vllm_stable_ids.patches.seam import Call, Patch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable
@@ -100,6 +101,15 @@ def reasoning(index: int, item_id: str, delta: str) -> Any:
     )
 
 
+SERVING = SimpleNamespace(tool_server=None)
+
+
+def patched_call(patch: Patch, context: Any, proceed: Callable[[], Any]) -> Any:
+    """What a patched method of vLLM's returns that without the patch does `proceed`."""
+    assert patch.method is not None
+    return patch.method.wrapper(Call(SERVING, {"context": context}, proceed))
+
+
 class Response(SimpleNamespace):
     """A terminal response, as far as the overlay looks at it."""
 
@@ -125,10 +135,10 @@ async def served(
             return response
 
         if patched:
-            await terminal.PATCH.wrapper(context, full, (), {})
+            await patched_call(terminal.PATCH, context, full)
         yield SimpleNamespace(type=TERMINAL, sequence_number=number, response=response)
 
-    source = stream.PATCH.wrapper(context, upstream, (), {}) if patched else upstream()
+    source = patched_call(stream.PATCH, context, upstream) if patched else upstream()
     async for event in source:
         if event.type == TERMINAL:
             yield {**vars(event), "response": event.response.dump()}
@@ -149,7 +159,7 @@ def breaches(sent: list[dict[str, Any]]) -> list[Breach]:
 
 @pytest.fixture(autouse=True)
 def _configured() -> None:
-    stream.configure(CLASSES, openai_vocabulary=True)
+    stream.configure(CLASSES, openai_vocabulary=True, misfit=pytest.fail)
 
 
 def two_items() -> list[Any]:
@@ -282,7 +292,7 @@ async def test_an_iterator_of_another_plugin_need_not_be_closable() -> None:
                 raise StopAsyncIteration
             return self._left.pop()
 
-    source = stream.PATCH.wrapper(SimpleNamespace(), Events, (), {})
+    source = patched_call(stream.PATCH, SimpleNamespace(), Events)
     assert len([event async for event in source]) == 3
 
 
@@ -365,7 +375,7 @@ async def test_a_client_that_leaves_stops_vllm_at_once(
         finally:
             stopped.set()
 
-    source = stream.PATCH.wrapper(SimpleNamespace(), upstream, (), {})
+    source = patched_call(stream.PATCH, SimpleNamespace(), upstream)
     await anext(source)
     await source.aclose()
     assert stopped.is_set()
@@ -376,7 +386,7 @@ async def test_what_upstream_raises_reaches_the_server() -> None:
         yield text(0, "aa", "1")
         raise ZeroDivisionError
 
-    source = stream.PATCH.wrapper(SimpleNamespace(), upstream, (), {})
+    source = patched_call(stream.PATCH, SimpleNamespace(), upstream)
     with pytest.raises(ZeroDivisionError):
         _ = [event async for event in source]
 
@@ -385,7 +395,7 @@ async def test_an_answer_that_is_not_streamed_is_not_looked_at() -> None:
     async def full() -> Response:
         return Response(id="resp_1", output="untouched")
 
-    response = await terminal.PATCH.wrapper(SimpleNamespace(), full, (), {})
+    response = await patched_call(terminal.PATCH, SimpleNamespace(), full)
     assert response.output == "untouched"
 
 
@@ -396,6 +406,6 @@ async def test_a_call_without_a_context_is_vllms_to_refuse(
         yield text(0, "aa", "1")
 
     with caplog.at_level(logging.WARNING):
-        sent = [event async for event in stream.PATCH.wrapper(None, upstream, (), {})]
+        sent = [event async for event in patched_call(stream.PATCH, None, upstream)]
     assert [event.item_id for event in sent] == ["aa"]
     assert len(caplog.records) == 1

@@ -6,13 +6,17 @@ Neither library is imported before vLLM itself has: the classes are those of the
 from __future__ import annotations
 
 import importlib
-from typing import Any, get_args
+import json
+from typing import Any, Literal, get_args
+
+from pydantic import create_model
 
 PROTOCOL_MODULE = "vllm.entrypoints.openai.responses.protocol"
 """Where vLLM overrides some of OpenAI's event classes and adds its own."""
 
 REASONING_PART = "response.reasoning_part."
 CONTENT_PART = "response.content_part."
+FAILED: Literal["response.failed"] = "response.failed"
 
 Event = Any
 """An event of vLLM's or OpenAI's: a pydantic model with `type` and `sequence_number`."""
@@ -34,6 +38,10 @@ class EventClasses:
             for member in _members(union):
                 for event_type in get_args(member.model_fields["type"].annotation):
                     self._by_type[event_type] = member
+        # vLLM has no such event of its own, and OpenAI's does not take vLLM's response.
+        completed: Any = self._by_type["response.completed"]
+        fields: dict[str, Any] = {"type": (Literal[FAILED], ...)}
+        self._failed: Any = create_model("ResponseFailedEvent", __base__=completed, **fields)
 
     def build(self, event_type: str, text: str) -> Event:
         """The event whose JSON is `text`.
@@ -43,6 +51,15 @@ class EventClasses:
             pydantic.ValidationError: The JSON does not fit the class.
         """
         return self._by_type[event_type].model_validate_json(text)
+
+    def error(self, code: str, message: str) -> Event:
+        """The API's `error` event; its sequence number is 0."""
+        fields = {"type": "error", "code": code, "message": message, "param": None}
+        return self.build("error", json.dumps({**fields, "sequence_number": 0}))
+
+    def failed(self, response: Any) -> Event:
+        """`response.failed` with a response of vLLM's; its sequence number is 0."""
+        return self._failed(type=FAILED, sequence_number=0, response=response)
 
     def as_content_part(self, event: Event) -> Event:
         """vLLM's `response.reasoning_part.*` as the `response.content_part.*` OpenAI has for it.

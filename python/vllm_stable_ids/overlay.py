@@ -5,17 +5,23 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import BaseModel
+
 from vllm_stable_ids._core import Ledger
 from vllm_stable_ids.events import REASONING_PART
 from vllm_stable_ids.log import fail_open
+from vllm_stable_ids.open_item import OpenItem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from vllm_stable_ids._core import Decision
     from vllm_stable_ids.events import Event, EventClasses
 
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+ERROR_CODE = "server_error"
+"""What the API calls a failure that is not the client's."""
 
 Item = Any
 """An output item of vLLM's or OpenAI's: a pydantic model with `type` and `id`."""
@@ -31,6 +37,7 @@ class Run(NamedTuple):
         item_id: The announced id.
         slot: The `output_index` to send them under.
         shift: What to add to their sequence numbers.
+        say: Takes the text of each.
     """
 
     event_class: type | None
@@ -39,9 +46,23 @@ class Run(NamedTuple):
     item_id: str
     slot: int
     shift: int
+    say: Callable[[str], None]
 
 
-NO_RUN = Run(None, "", 0, "", 0, 0)
+def _nobody(_text: str) -> None:
+    """Outside a run there is no text to take."""
+
+
+NO_RUN = Run(None, "", 0, "", 0, 0, _nobody)
+
+
+def is_event(event: object) -> bool:
+    """Whether `event` is one as vLLM up to 0.33 makes them."""
+    return (
+        isinstance(event, BaseModel)
+        and isinstance(getattr(event, "type", None), str)
+        and isinstance(getattr(event, "sequence_number", None), int)
+    )
 
 
 class Overlay:
@@ -56,31 +77,59 @@ class Overlay:
     __slots__ = (
         "__weakref__",
         "_classes",
+        "_ended",
         "_failed",
+        "_last",
         "_ledger",
+        "_misfit",
+        "_next_number",
+        "_open",
         "_openai_vocabulary",
         "_pending",
+        "_response",
         "_streamed",
         "run",
     )
 
-    def __init__(self, classes: EventClasses, *, openai_vocabulary: bool) -> None:
+    def __init__(
+        self, classes: EventClasses, *, openai_vocabulary: bool, misfit: Callable[[str], None]
+    ) -> None:
         """Start the overlay of one stream.
 
         Args:
             classes: The event classes of the running vLLM.
             openai_vocabulary: Whether parts of reasoning text are sent as OpenAI sends them.
+            misfit: Told, in a clause, in what the stream is not as this plugin knows it.
         """
         self.run = NO_RUN
         self._classes = classes
+        self._ended = False
         self._failed = False
+        self._last: Event = None
         self._ledger = Ledger(conventional_ids=True, openai_vocabulary=openai_vocabulary)
+        self._misfit = misfit
+        self._next_number = 0
+        self._open: dict[int, OpenItem] = {}
         self._openai_vocabulary = openai_vocabulary
         self._pending: list[Event] = []
+        self._response: Any = None
         self._streamed: list[Item] = []
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the stream, as far as it came, has a start and no end."""
+        return not self._failed and self._response is not None and not self._ended
+
+    def dropped(self) -> None:
+        """An event of upstream's is not sent and was never shown here."""
+        self._ledger.dropped()
 
     def send(self, event: Event) -> Sequence[Event]:
         """The events to send for one of upstream's: it, and what belongs before it."""
+        if self._last is None and not is_event(event):
+            self._failed = True
+            self._misfit(f"its streams are made of {type(event).__name__}, not of events")
+        self._last = event
         if self._failed:
             return (event,)
         edits = _Edits()
@@ -105,6 +154,39 @@ class Overlay:
             self._pending = []
             self._give_up(error, edits)
 
+    def fail(self, last: Event, message: str) -> tuple[Sequence[Event], Any]:
+        """End a stream that upstream has broken off.
+
+        Args:
+            last: Upstream's last event.
+            message: What the client is told.
+
+        Returns:
+            The events that close what is open, `error` and `response.failed`; and the response
+            of the latter: vLLM's as it was at the start, failed, with the items announced.
+
+        Raises:
+            Exception: The events cannot be made of this vLLM's classes.
+        """
+        number = self._next_number if last is self._last else last.sequence_number + 1
+        events: list[Event] = []
+        output = list(self._streamed)
+        for slot, unfinished in self._open.items():
+            rest = self._ledger.whole(slot, unfinished.cut(output[slot]))
+            events += [
+                self._classes.build(kind, text) for kind, text in rest if kind[-5:] == ".done"
+            ]
+            output[slot] = events[-1].item
+        response = self._response.model_copy()
+        response.output = output
+        response.status = "failed"
+        response.error = {"code": ERROR_CODE, "message": message}
+        events += [self._classes.error(ERROR_CODE, message), self._classes.failed(response)]
+        for offset, event in enumerate(events):
+            event.sequence_number = number + offset
+        self._ended = True
+        return events, response
+
     def _give_up(self, error: Exception, edits: _Edits) -> None:
         self._failed = True
         self.run = NO_RUN
@@ -120,7 +202,9 @@ class Overlay:
             return self._done(event, edits)
         if kind == "response.created":
             self._ledger.created(event.response.id)
+            self._response = event.response
         if kind in TERMINAL:
+            self._ended = True
             before, self._pending = self._pending, []
             return self._numbered(before, event, edits)
         return self._mentioned(event, edits)
@@ -128,18 +212,20 @@ class Overlay:
     def _added(self, event: Event, edits: _Edits) -> Sequence[Event]:
         decision = self._ledger.added(event.output_index, _json(event.item))
         if decision.slot is None:
-            return self._dropped()
-        self._correct(event.item, decision.corrections, edits)
+            return self._dropped(event)
+        edits.correct(event.item, decision.corrections)
         self._streamed.append(event.item)
+        self._open[decision.slot] = OpenItem()
         return self._placed(event, decision, decision.slot, edits)
 
     def _done(self, event: Event, edits: _Edits) -> Sequence[Event]:
         decision = self._ledger.done(event.output_index, _json(event.item))
         if decision.slot is None:
-            return self._dropped()
-        self._correct(event.item, decision.corrections, edits)
+            return self._dropped(event)
+        edits.correct(event.item, decision.corrections)
         sent = self._placed(event, decision, decision.slot, edits)
         self._streamed[decision.slot] = event.item
+        self._open.pop(decision.slot, None)
         return sent
 
     def _mentioned(self, event: Event, edits: _Edits) -> Sequence[Event]:
@@ -150,15 +236,19 @@ class Overlay:
         if decision is None:
             return self._numbered((), event, edits)
         if decision.slot is None:
-            return self._dropped()
+            return self._dropped(event)
         slot = decision.slot
         announced = self._ledger.item_id(slot)
         if item_id != announced:
             edits.set(event, "item_id", announced)
         sent = self._placed(event, decision, slot, edits)
-        if event.type.endswith(".delta"):
-            self.run = Run(type(event), item_id, index, announced, slot, self._ledger.shift)
-        elif self._openai_vocabulary and event.type.startswith(REASONING_PART):
+        if (unfinished := self._open.get(slot)) is not None:
+            unfinished.hear(event)
+            if event.type.endswith(".delta"):
+                shift, say = self._ledger.shift, unfinished.said.append
+                self.run = Run(type(event), item_id, index, announced, slot, shift, say)
+                return sent
+        if self._openai_vocabulary and event.type.startswith(REASONING_PART):
             return [*sent[:-1], self._classes.as_content_part(event)]
         return sent
 
@@ -169,9 +259,12 @@ class Overlay:
             edits.set(event, "output_index", slot)
         before = [self._classes.build(kind, text) for kind, text in decision.before]
         # An item that upstream did not announce has its announcement among these.
-        self._streamed.extend(
-            extra.item for extra in before if extra.type == "response.output_item.added"
-        )
+        for extra in before:
+            if extra.type == "response.output_item.added":
+                self._streamed.append(extra.item)
+                self._open[slot] = OpenItem()
+            else:
+                self._open[slot].hear(extra)
         return self._numbered(before, event, edits)
 
     def _numbered(self, before: Sequence[Event], event: Event, edits: _Edits) -> Sequence[Event]:
@@ -180,15 +273,13 @@ class Overlay:
             extra.sequence_number = self._ledger.inserted(number)
         if shift := self._ledger.shift:
             edits.set(event, "sequence_number", number + shift)
+        self._next_number = number + shift + 1
         return [*before, event]
 
-    def _dropped(self) -> Sequence[Event]:
+    def _dropped(self, event: Event) -> Sequence[Event]:
         self._ledger.dropped()
+        self._next_number = event.sequence_number + self._ledger.shift + 1
         return ()
-
-    def _correct(self, item: Item, corrections: dict[str, str], edits: _Edits) -> None:
-        for field, value in corrections.items():
-            edits.set(item, field, value)
 
     def _reconcile(self, response: Any, edits: _Edits) -> None:
         rebuilt = response.output
@@ -196,13 +287,31 @@ class Overlay:
         output = []
         for slot, source in enumerate(terminal.output):
             item = self._streamed[slot] if source is None else rebuilt[source]
-            self._correct(item, self._ledger.corrections(slot, _json(item)), edits)
+            edits.correct(item, self._ledger.corrections(slot, _json(item)))
             output.append(item)
         for slot, whole in terminal.inserts:
             make = self._ledger.whole if whole else self._ledger.close
             events = make(slot, _json(output[slot]))
             self._pending += [self._classes.build(kind, text) for kind, text in events]
         edits.set(response, "output", output)
+
+
+class StockOverlay(Overlay):
+    """Leaves a stream as vLLM makes it."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        """Start, and do nothing more."""
+        self.run = NO_RUN
+        self._failed = True
+
+    def dropped(self) -> None:
+        """An event that is missing here leaves a gap in the numbers."""
+
+    def send(self, event: Event) -> Sequence[Event]:
+        """The event."""
+        return (event,)
 
 
 class _Edits:
@@ -217,6 +326,10 @@ class _Edits:
         before = getattr(target, name)
         setattr(target, name, value)
         self._made.append((target, name, before))
+
+    def correct(self, item: Item, corrections: dict[str, str]) -> None:
+        for field, value in corrections.items():
+            self.set(item, field, value)
 
     def undo(self) -> None:
         while self._made:

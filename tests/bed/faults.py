@@ -1,7 +1,8 @@
 """Faults to order inside the plugin of a test server, and what they look like.
 
 A request asks for one by its `x-fault` header (see `bed.probe`): `open` fails when the stream's
-overlay is made, `send:N` at the N-th event it decides (from 0), `reconcile` at the end.
+overlay is made, `send:N` at the N-th event it decides (from 0), `reconcile` at the end. With
+`generation:N` vLLM's engine reports an error as the outcome of the N-th step (from 0).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _decided: contextvars.ContextVar[int] = contextvars.ContextVar("bed.faults.decided", default=0)
+_steps: contextvars.ContextVar[int] = contextvars.ContextVar("bed.faults.steps", default=0)
 
 
 class InjectedError(Exception):
@@ -53,6 +55,25 @@ def install(fault: Callable[[], str | None]) -> None:
         if fault() == "reconcile":
             raise InjectedError
 
+    _install_engine_error(fault)
     overlay.Overlay.__init__ = faulty_init
     overlay.Overlay._decide = faulty_decide
     overlay.Overlay._reconcile = faulty_reconcile
+
+
+def _install_engine_error(fault: Callable[[], str | None]) -> None:
+    """Let vLLM find what it finds where its engine fails: a step that finished with an error."""
+    try:
+        serving: Any = importlib.import_module("vllm.entrypoints.openai.responses.serving")
+        owner = serving.OpenAIServingResponses
+    except (ImportError, AttributeError):
+        return  # a vLLM made up by a test
+    raise_if_error = owner._raise_if_error
+
+    def look(self: Any, finish_reason: str | None, request_id: str) -> None:
+        number = _steps.get()
+        _steps.set(number + 1)
+        failed = fault() == f"generation:{number}"
+        raise_if_error(self, "error" if failed else finish_reason, request_id)
+
+    owner._raise_if_error = look

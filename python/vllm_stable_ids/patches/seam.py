@@ -1,37 +1,83 @@
-"""A place in vLLM where a patch goes in, and the patch's entry in the register."""
+"""A place in vLLM where a patch goes in, and a patch's entry in the register."""
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import wrapt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from vllm_stable_ids.settings import Settings
 
 
 @dataclass(frozen=True)
 class Patch:
-    """One thing changed in vLLM.
+    """One thing that is different with this plugin, as the documents and the start-up line say.
 
     Attributes:
-        target: The method that is wrapped.
+        name: What it is called there.
+        what: What the plugin does about it, in one sentence.
         why: What goes wrong without it.
         upstream: The issues and pull requests of vLLM that are about it.
-        versions: The versions of vLLM whose method is known to be as expected.
+        versions: The versions of vLLM that need it.
         delete_when: What must have happened upstream before the patch can go.
-        wrapper: Called in place of the method, as `wrapt` calls wrappers, with the position
-            of the parameter `context` in front.
+        not_needed: Why this vLLM, set up like this, does without the patch; `None` where it
+            does not. Called with vLLM's serving module and the plugin's settings.
+        method: What is wrapped; `None` for what is done while another patch's method runs.
     """
 
-    target: str
+    name: str
+    what: str
     why: str
     upstream: tuple[str, ...]
     versions: str
     delete_when: str
-    wrapper: Callable[..., Any]
+    not_needed: Callable[[Any, Settings], str | None]
+    method: Method | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of vLLM's that is wrapped.
+
+    Attributes:
+        owner: The class, as the serving module names it.
+        name: The method.
+        parameters: Those that the wrapper reads.
+        fits: Whether a function is of the kind expected, such as an asynchronous generator.
+        wrapper: Called in the method's place.
+        required: Whether nothing at all is patched where the method does not fit.
+    """
+
+    owner: str
+    name: str
+    parameters: tuple[str, ...]
+    fits: Callable[[Any], bool]
+    wrapper: Callable[[Call], Any]
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a wrapped method.
+
+    Attributes:
+        instance: The object whose method is called.
+        arguments: Its arguments by name.
+        proceed: Does what the method does without us.
+    """
+
+    instance: Any
+    arguments: Mapping[str, Any] = field(repr=False)
+    proceed: Callable[[], Any] = field(repr=False)
+
+
+class MisfitError(Exception):
+    """A method of vLLM's is not as this plugin knows it; the message says in what."""
 
 
 class _Wrapped(wrapt.FunctionWrapper[..., Any]):
@@ -41,29 +87,47 @@ class _Wrapped(wrapt.FunctionWrapper[..., Any]):
 class Seam:
     """A method of vLLM's that fits a patch."""
 
-    def __init__(self, owner: Any, patch: Patch, context: int) -> None:
-        """Remember where `patch` goes.
+    def __init__(self, owner: type, method: Method) -> None:
+        """Look at the method.
 
         Args:
-            owner: The class that defines the method.
-            patch: What goes in.
-            context: The position of the parameter `context`, `self` not counted.
+            owner: The class that has it.
+            method: What is expected of it.
+
+        Raises:
+            MisfitError: It is not as expected.
         """
+        name = f"{method.owner}.{method.name}"
+        original = vars(owner).get(method.name)
+        # What another plugin has put around it may be of any kind.
+        inner = inspect.unwrap(original) if callable(original) else None
+        if inner is None:
+            raise MisfitError(f"it has no {name}")
+        if not method.fits(inner):
+            raise MisfitError(f"its {name} is of another kind than up to vLLM 0.33")
+        self._signature = inspect.signature(inner)
+        for parameter in method.parameters:
+            if parameter not in self._signature.parameters:
+                raise MisfitError(f"its {name} has no parameter {parameter!r}")
         self._owner = owner
-        self._patch = patch
-        self._context = context
-        self._original = vars(owner)[patch.target]
+        self._method = method
+        self._original: Any = original
 
     @classmethod
-    def find(cls, owner: Any, patch: Patch) -> Seam | None:
-        """The seam for `patch` in `owner`, or `None` where it is not as expected."""
-        method = vars(owner).get(patch.target) if isinstance(owner, type) else None
-        if not callable(method):
-            return None
-        parameters = list(inspect.signature(method).parameters)
-        if "context" not in parameters:
-            return None
-        return cls(owner, patch, parameters.index("context") - 1)
+    def find(cls, module: Any, method: Method) -> Seam:
+        """The seam for a patch's method.
+
+        Args:
+            module: vLLM's serving module, which has the classes.
+            method: What is expected.
+
+        Raises:
+            MisfitError: It is not there as expected.
+        """
+        owner = getattr(module, method.owner, None)
+        if not isinstance(owner, type):
+            raise MisfitError(f"its module {module.__name__} has no class {method.owner}")
+        return cls(owner, method)
 
     @property
     def is_put(self) -> bool:
@@ -72,16 +136,20 @@ class Seam:
 
     def put(self) -> None:
         """Wrap the method."""
-        position = self._context
-        wrapper = self._patch.wrapper
+        signature, wrapper = self._signature, self._method.wrapper
 
-        def call(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-            # Called otherwise than declared, vLLM shall complain, not this wrapper.
-            context = args[position] if position < len(args) else kwargs.get("context")
-            return wrapper(context, wrapped, args, kwargs)
+        def call(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+            def proceed() -> Any:
+                return wrapped(*args, **kwargs)
 
-        setattr(self._owner, self._patch.target, _Wrapped(self._original, call))
+            try:
+                arguments = signature.bind(instance, *args, **kwargs).arguments
+            except TypeError:
+                return proceed()  # called otherwise than declared, vLLM shall complain
+            return wrapper(Call(instance, arguments, proceed))
+
+        setattr(self._owner, self._method.name, _Wrapped(self._original, call))
 
     def take_back(self) -> None:
         """Restore vLLM's own method."""
-        setattr(self._owner, self._patch.target, self._original)
+        setattr(self._owner, self._method.name, self._original)

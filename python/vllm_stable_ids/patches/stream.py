@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from vllm_stable_ids.log import fail_open
-from vllm_stable_ids.overlay import Overlay
-from vllm_stable_ids.patches.seam import Patch
+from vllm_stable_ids.overlay import Overlay, StockOverlay
+from vllm_stable_ids.patches import browser, failure
+from vllm_stable_ids.patches.seam import Call, Method, Patch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -23,32 +25,33 @@ Nothing global refers to an overlay, so none can outlive its stream.
 _make_overlay: Callable[[], Overlay]
 
 
-def configure(classes: EventClasses, *, openai_vocabulary: bool) -> None:
+def configure(
+    classes: EventClasses, *, openai_vocabulary: bool, misfit: Callable[[str], None]
+) -> None:
     """Set what every stream's overlay is made with; before the patch is put in.
 
     Args:
         classes: The event classes of the running vLLM.
         openai_vocabulary: Whether parts of reasoning text are sent as OpenAI sends them.
+        misfit: Told, in a clause, in what a stream is not as this plugin knows it.
     """
 
     def make() -> Overlay:
-        return Overlay(classes, openai_vocabulary=openai_vocabulary)
+        return Overlay(classes, openai_vocabulary=openai_vocabulary, misfit=misfit)
 
     global _make_overlay  # noqa: PLW0603 - one server, one configuration
     _make_overlay = make
 
 
-async def _stream(
-    context: Any, wrapped: Callable[..., AsyncGenerator[Event]], args: Any, kwargs: Any
-) -> AsyncGenerator[Event]:
-    upstream = wrapped(*args, **kwargs)
+async def _stream(call: Call) -> AsyncGenerator[Event]:
+    context = call.arguments["context"]
     overlay = _open(context)
+    upstream = call.proceed()
+    if browser.applies(call.instance):
+        upstream = browser.one_lifecycle(upstream, overlay.dropped)
+    event = None
     try:
-        if overlay is None:
-            async for event in upstream:
-                yield event
-            return
-        run_class, from_id, from_index, item_id, slot, shift = overlay.run
+        run_class, from_id, from_index, item_id, slot, shift, say = overlay.run
         async for event in upstream:
             if type(event) is run_class:
                 # Fields are set without pydantic's checks, which would cost more than
@@ -59,11 +62,20 @@ async def _stream(
                     fields["output_index"] = slot
                     if shift:
                         fields["sequence_number"] += shift
+                    say(fields["delta"])
                     yield event
                     continue
             for sent in overlay.send(event):
                 yield sent
-            run_class, from_id, from_index, item_id, slot, shift = overlay.run
+            run_class, from_id, from_index, item_id, slot, shift, say = overlay.run
+        for sent in await failure.end(call, overlay, event, None):
+            yield sent
+    except Exception as error:
+        ending = await failure.end(call, overlay, event, error)
+        if not ending:
+            raise
+        for sent in ending:
+            yield sent
     finally:
         with contextlib.suppress(AttributeError):
             delattr(context, OVERLAY)
@@ -73,25 +85,36 @@ async def _stream(
             await aclose()
 
 
-def _open(context: Any) -> Overlay | None:
+def _open(context: Any) -> Overlay:
     try:
         overlay = _make_overlay()
         setattr(context, OVERLAY, overlay)
     except Exception as error:  # noqa: BLE001 - the stream must go on
         fail_open("stable_ids: a stream has vLLM's own ids", error)
-        return None
+        return StockOverlay()
     return overlay
 
 
+METHOD = Method(
+    owner="OpenAIServingResponses",
+    name="responses_stream_generator",
+    parameters=("request", "context"),
+    fits=inspect.isasyncgenfunction,
+    wrapper=_stream,
+    required=True,
+)
+
 PATCH = Patch(
-    target="responses_stream_generator",
+    name="stream",
+    what="Announces every item under the id it keeps, and sends all its events under it.",
     why=(
-        "Items are announced under bare hexadecimal ids (reasoning of gpt-oss under msg_), "
-        "with gaps in output_index, and in vLLM before 0.32 with events that the OpenAI API "
-        "does not have."
+        "Items are announced under bare hexadecimal ids (reasoning of gpt-oss under `msg_`), "
+        "and `output_index` has gaps. Up to 0.23 events can carry the id and the "
+        "`content_index` of the item before."
     ),
     upstream=("#59834", "#59307", "#59859"),
     versions="0.15 to 0.33",
-    delete_when="both generator paths announce every item under the id they end with",
-    wrapper=_stream,
+    delete_when="both generator paths announce every item under the id it ends with",
+    not_needed=lambda _module, _settings: None,
+    method=METHOD,
 )

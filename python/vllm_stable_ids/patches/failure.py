@@ -1,0 +1,96 @@
+"""A generation that fails midway still ends the way the API says: `error`, `response.failed`."""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from vllm_stable_ids.log import fail_open, logger
+from vllm_stable_ids.patches.seam import Call, Patch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vllm_stable_ids.events import Event
+    from vllm_stable_ids.overlay import Overlay
+
+INTERNAL = "Internal server error"
+UNKNOWN = "The generation ended before the response was complete."
+
+
+async def end(
+    call: Call, overlay: Overlay, last: Event | None, error: Exception | None
+) -> Sequence[Event]:
+    """The events that end a stream which vLLM broke off; the store says the same afterwards.
+
+    Args:
+        call: The call that made the stream.
+        overlay: The stream's overlay.
+        last: The last event that vLLM made.
+        error: What vLLM's generator raised; `None` where it just stopped.
+
+    Returns:
+        Closes of what is open, `error` and `response.failed`. Nothing where the stream has no
+        start or has its end already, or is vLLM's own anyway; `error` is then to be raised.
+    """
+    if not overlay.is_cut:
+        return ()
+    try:
+        events, response = overlay.fail(last, _message(call.instance, error))
+        await _store(call, response)
+    except Exception as fault:  # noqa: BLE001 - then the stream breaks off as it does without us
+        fail_open("stable_ids: a stream that failed has no end", fault)
+        return ()
+    # vLLM's own report of it is the exception that ends the connection, which is dealt with
+    # now. Its message may quote what the model said.
+    at = "".join(traceback.format_tb(error.__traceback__)) if error is not None else ""
+    logger.error(
+        "stable_ids: generation failed midway (%s), the stream ends with response.failed\n%s",
+        type(error).__name__ if error is not None else "no reason given",
+        at,
+    )
+    return events
+
+
+def _message(serving: Any, error: Exception | None) -> str:
+    """What vLLM tells the clients of its other endpoints about `error`."""
+    if error is None:
+        return UNKNOWN
+    if isinstance(error, ValidationError):
+        # vLLM turns a failed generation into an error frame, and fails to make an event of it.
+        frame = error.errors(include_url=False)[0]["input"]
+        told = frame.get("error") if isinstance(frame, dict) else None
+        return str(told["message"]) if isinstance(told, dict) and "message" in told else INTERNAL
+    message: str = serving.create_error_response(error).error.message
+    return message
+
+
+async def _store(call: Call, response: Any) -> None:
+    """Put the failed response where `GET /v1/responses/{id}` finds it."""
+    if not call.arguments["request"].store:
+        return
+    serving = call.instance
+    async with serving.response_store_lock:
+        stored = serving.response_store.get(response.id)
+        if stored is None or stored.status != "cancelled":
+            serving.response_store[response.id] = response
+
+
+PATCH = Patch(
+    name="failure",
+    what=(
+        "Ends the stream of a generation that fails midway with `error` and `response.failed`, "
+        "and stores the response as failed."
+    ),
+    why=(
+        "The error frame that vLLM builds fails its own validation: the connection drops "
+        "without a terminal event, and a response generated in the background stays "
+        "`in_progress` for ever."
+    ),
+    upstream=(),
+    versions="0.15 to 0.33",
+    delete_when="vLLM ends a failed stream with `response.failed`",
+    not_needed=lambda _module, _settings: None,
+)
