@@ -13,7 +13,7 @@ DEV := .venv/bin
 SOURCES := $(shell git ls-files -co --exclude-standard rust python) Cargo.toml Cargo.lock pyproject.toml
 PYTEST := $(VLLM_PYTHON) -m pytest
 
-.PHONY: help demo test test-rust test-python lint format bench wheel clean
+.PHONY: help demo test test-rust test-python lint format pages bench wheel clean
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ format: .venv/.made ## write what `make lint` would ask for
 	cargo fmt --all
 	$(DEV)/ruff format .
 	$(DEV)/ruff check --fix .
+
+pages: .build/installed-$(VLLM) ## the pages of docs/ that are made from the code
+	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.patches_page
 
 bench: .build/installed-$(VLLM) ## what an event costs, as ratios against stock vLLM
 	$(VLLM_PYTHON) benches/per_event.py
