@@ -13,7 +13,12 @@ DEV := .venv/bin
 SOURCES := $(shell git ls-files -co --exclude-standard rust python) Cargo.toml Cargo.lock pyproject.toml
 PYTEST := $(VLLM_PYTHON) -m pytest
 
-.PHONY: help demo test test-rust test-python lint format pages bench wheel clean
+# Every vLLM that is supported, and the newest that has a CPU build.
+MATRIX ?= 0.20.0 0.21.0 0.22.1 0.23.0 0.24.0 0.25.0 0.26.0 0.27.0 0.28.0 0.29.0 0.30.0 0.31.0 0.32.0 0.33.0
+NEWEST ?= 0.32.0
+MATRIX_RUNS := $(MATRIX:%=matrix-%)
+
+.PHONY: help demo test test-rust test-python test-newest lint format pages bench matrix $(MATRIX_RUNS) wheel clean
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -21,13 +26,16 @@ help: ## show this
 demo: .build/installed-$(VLLM) ## a real vLLM on this CPU, stock and fixed side by side
 	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.demo
 
-test: test-rust test-python ## everything
+test: test-rust test-python test-newest ## everything
 
 test-rust: ## the core's own tests
 	cargo test --locked --workspace
 
 test-python: .build/installed-$(VLLM) ## on vLLM's own classes and on real servers
 	$(PYTEST)
+
+test-newest: .build/installed-$(NEWEST) ## on real servers of a vLLM that has upstream's own fixes
+	.build/vllm-$(NEWEST)/bin/python -m pytest tests/test_agreement.py tests/test_failures.py
 
 lint: .venv/.made ## formatting, types and lints, Rust and Python
 	cargo fmt --all --check
@@ -49,6 +57,15 @@ bench: .build/installed-$(VLLM) ## what an event costs, as ratios against stock 
 	cargo bench --locked -p sse_rewrite
 	$(PYTEST) benches --benchmark-only --benchmark-timer=time.process_time --benchmark-columns=min,median,max
 
+matrix: .venv/.made ## every supported vLLM, stock and fixed; writes docs/compatibility-matrix.md
+	rm -f $(MATRIX:%=.build/matrix/%.json)
+	-$(MAKE) -j1 --keep-going --no-print-directory $(MATRIX_RUNS)
+	PYTHONPATH=tests $(DEV)/python -m bed.matrix page $(MATRIX)
+
+# One version, such as matrix-0.31.0: its result goes to .build/matrix.
+$(MATRIX_RUNS): matrix-%: .build/installed-%
+	PYTHONPATH=tests .build/vllm-$*/bin/python -m bed.matrix measure
+
 wheel: .build/wheel ## the wheel, in .build/wheels
 
 clean: ## remove everything that was made
@@ -65,7 +82,7 @@ clean: ## remove everything that was made
 	$(DEV)/maturin build --release --locked --out .build/wheels
 	touch $@
 
-.build/installed-$(VLLM): .build/wheel scripts/vllm-env
-	$(PYTHON) scripts/vllm-env $(VLLM)
-	.build/tools/bin/uv pip install --quiet --python $(VLLM_PYTHON) --reinstall-package vllm-stable-ids .build/wheels/*.whl
+.build/installed-%: .build/wheel scripts/vllm-env
+	$(PYTHON) scripts/vllm-env $*
+	.build/tools/bin/uv pip install --quiet --python .build/vllm-$*/bin/python --reinstall-package vllm-stable-ids .build/wheels/*.whl
 	touch $@

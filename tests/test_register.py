@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import wrapt
 
-from vllm_stable_ids import patches, plugin, settings
+from vllm_stable_ids import fallback, patches, plugin, settings
 from vllm_stable_ids.log import logger
 from vllm_stable_ids.patches import seam, stream, terminal
 
@@ -28,7 +29,8 @@ import sys
 from vllm.plugins import load_general_plugins
 load_general_plugins()
 print("imported:", sorted(m for m in sys.modules if m in ("pydantic_settings", "openai")
-      or m.startswith("vllm.entrypoints") or m == "vllm_stable_ids.overlay"))
+      or m.startswith("vllm.entrypoints")
+      or m in ("vllm_stable_ids.fallback", "vllm_stable_ids.overlay")))
 from vllm.entrypoints.openai.responses.serving import OpenAIServingResponses as cls
 print("wrapped:", [n for n in {SEAMS!r} if hasattr(vars(cls)[n], "__wrapped__")])
 """
@@ -53,9 +55,13 @@ def serving_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     serving = importlib.import_module(plugin.SERVING_MODULE)
     for name in SEAMS:
         assert not isinstance(vars(serving.OpenAIServingResponses)[name], wrapt.FunctionWrapper)
-        monkeypatch.setattr(
-            serving.OpenAIServingResponses, name, vars(serving.OpenAIServingResponses)[name]
-        )
+    for patch in patches.PATCHES:
+        if patch.method is not None:
+            owner = getattr(serving, patch.method.owner)
+            monkeypatch.setattr(owner, patch.method.name, vars(owner)[patch.method.name])
+    monkeypatch.setattr(patches, "outcome", patches.Outcome())
+    monkeypatch.setattr(patches, "_put", [])
+    monkeypatch.setattr(fallback, "_state", fallback._State())
     return serving
 
 
@@ -73,11 +79,11 @@ def test_registering_imports_neither_torch_nor_vllm() -> None:
     assert run_python(code).strip() == "[]"
 
 
-def test_a_process_that_does_not_serve_gets_a_hook_and_nothing_else() -> None:
+def test_a_process_that_does_not_serve_gets_hooks_and_nothing_else() -> None:
     printed = run_python(LOAD)
     assert "imported: []" in printed
     assert f"wrapped: {list(SEAMS)}" in printed
-    assert printed.count("stable_ids 0.1.0: patched") == 1
+    assert len(re.findall(r"stable_ids \S+: vLLM \S+ patched: stream, terminal", printed)) == 1
 
 
 @pytest.mark.parametrize("value", ["0", "false", "off", "no", "FALSE", " 0\n"])
@@ -118,7 +124,7 @@ def fail(*_args: Any, **_kwargs: Any) -> Any:
     ("owner", "name"),
     [
         (settings, "load"),
-        (patches, "_vllm_version"),
+        (patches, "vllm_version"),
         (patches, "EventClasses"),
         (stream, "configure"),
         (seam.Seam, "find"),
@@ -149,7 +155,7 @@ def test_the_second_seam_failing_takes_the_first_back(
     put = seam.Seam.put
 
     def put_unless_terminal(self: seam.Seam) -> None:
-        if self._patch is terminal.PATCH:
+        if self._method is terminal.METHOD:
             raise RuntimeError
         put(self)
 
@@ -180,10 +186,12 @@ def test_a_seam_that_is_not_there_means_nothing_is_patched(
     seam_name: str,
 ) -> None:
     monkeypatch.setattr(serving_module.OpenAIServingResponses, seam_name, lambda _self: None)
-    patches.apply(serving_module)
+    plugin._patch(serving_module)
     assert wrapped(serving_module) == []
-    assert f"no OpenAIServingResponses.{seam_name} as known" in caplog.text
-    assert "look for a newer vllm-stable-ids" in caplog.text
+    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(warnings) == 1
+    assert f"OpenAIServingResponses.{seam_name} is of another kind" in caplog.text
+    assert "vLLM's own ids are in force; look for a newer vllm-stable-ids" in caplog.text
 
 
 def test_a_misspelt_switch_is_named_and_keeps_its_default(

@@ -136,6 +136,12 @@ class Ledger:
             IndexError: Nothing was announced there.
         """
 
+    def content_index(self, slot: int, event_type: str, said: int) -> int:
+        """The `content_index` to send an event of the item in `slot` under.
+
+        Its parts count from 0, also where the server counts on from the item before.
+        """
+
     def whole(self, slot: int, item: str) -> list[tuple[str, str]]:
         """The events that announce, stream and close `item`, as `Decision.before`.
 

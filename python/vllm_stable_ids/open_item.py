@@ -6,7 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from vllm_stable_ids.events import Event
+
+    Change = tuple[Any, str, Any]
+    """An object, the field of it to set, and the value."""
 
 CALL_TEXT = {
     "function_call": "arguments",
@@ -23,15 +28,18 @@ class OpenItem:
     """Keeps what is needed to close an item that upstream will not close.
 
     Attributes:
+        index: The `output_index` that upstream gives it.
         said: Its deltas, in order. vLLM gives an item one part of text at most.
     """
 
-    __slots__ = ("_part", "said")
+    __slots__ = ("_part", "_summed_up", "index", "said")
 
-    def __init__(self) -> None:
+    def __init__(self, index: int) -> None:
         """Start with an item that has said nothing."""
+        self.index = index
         self.said: list[str] = []
         self._part: Any = None
+        self._summed_up = False
 
     def hear(self, event: Event) -> None:
         """Take in an event of the item."""
@@ -39,6 +47,35 @@ class OpenItem:
             self.said.append(event.delta)
         elif event.type in PART_ADDED:
             self._part = event.part
+        elif event.type.endswith(".done"):
+            self._summed_up = True
+
+    def restored(self, event: Event) -> Iterator[Change]:
+        """What to set where the end of a text denies that there was any.
+
+        vLLM 0.20 sums up the text before a call as empty, after it has streamed it.
+        """
+        if not self.said:
+            return
+        text = "".join(self.said)
+        if event.type == "response.output_text.done" and not event.text:
+            yield event, "text", text
+        elif event.type == "response.content_part.done" and event.part.type == "output_text":
+            if not event.part.text:
+                yield event.part, "text", text
+        elif (
+            event.type == "response.output_item.done"
+            and event.item.type == "message"
+            and not event.item.content
+            and self._part is not None
+        ):
+            yield event.item, "content", [self._part.model_copy(update={"text": text})]
+
+    def rest(self, whole: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The events that upstream owes, out of all those that the item has (type, JSON)."""
+        if self._summed_up:
+            return list(whole[-1:])
+        return [(kind, text) for kind, text in whole if kind.endswith(".done")]
 
     def cut(self, announced: Any) -> str:
         """The item as it is when nothing more comes, as JSON.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from vllm_stable_ids._core import Ledger
 from vllm_stable_ids.events import REASONING_PART
@@ -13,10 +13,10 @@ from vllm_stable_ids.log import fail_open
 from vllm_stable_ids.open_item import OpenItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from vllm_stable_ids._core import Decision
     from vllm_stable_ids.events import Event, EventClasses
+    from vllm_stable_ids.open_item import Change
 
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
@@ -85,6 +85,7 @@ class Overlay:
         "_next_number",
         "_open",
         "_openai_vocabulary",
+        "_owed",
         "_pending",
         "_response",
         "_streamed",
@@ -111,6 +112,7 @@ class Overlay:
         self._next_number = 0
         self._open: dict[int, OpenItem] = {}
         self._openai_vocabulary = openai_vocabulary
+        self._owed: set[int] = set()
         self._pending: list[Event] = []
         self._response: Any = None
         self._streamed: list[Item] = []
@@ -120,9 +122,17 @@ class Overlay:
         """Whether the stream, as far as it came, has a start and no end."""
         return not self._failed and self._response is not None and not self._ended
 
-    def dropped(self) -> None:
-        """An event of upstream's is not sent and was never shown here."""
-        self._ledger.dropped()
+    def dropped(self, count: int) -> bool:
+        """Ask to leave out `count` events of upstream's that were not shown here.
+
+        Returns:
+            Whether they may be; not where the stream is to be as vLLM makes it.
+        """
+        if self._failed:
+            return False
+        for _ in range(count):
+            self._ledger.dropped()
+        return True
 
     def send(self, event: Event) -> Sequence[Event]:
         """The events to send for one of upstream's: it, and what belongs before it."""
@@ -172,10 +182,8 @@ class Overlay:
         events: list[Event] = []
         output = list(self._streamed)
         for slot, unfinished in self._open.items():
-            rest = self._ledger.whole(slot, unfinished.cut(output[slot]))
-            events += [
-                self._classes.build(kind, text) for kind, text in rest if kind[-5:] == ".done"
-            ]
+            whole = self._ledger.whole(slot, unfinished.cut(output[slot]))
+            events += self._built(unfinished.rest(whole))
             output[slot] = events[-1].item
         response = self._response.model_copy()
         response.output = output
@@ -215,18 +223,27 @@ class Overlay:
             return self._dropped(event)
         edits.correct(event.item, decision.corrections)
         self._streamed.append(event.item)
-        self._open[decision.slot] = OpenItem()
-        return self._placed(event, decision, decision.slot, edits)
+        self._open[decision.slot] = OpenItem(event.output_index)
+        return self._placed(event, (), decision.slot, edits)
 
     def _done(self, event: Event, edits: _Edits) -> Sequence[Event]:
+        for unfinished in self._open.values():
+            if unfinished.index == event.output_index:
+                edits.apply(unfinished.restored(event))
         decision = self._ledger.done(event.output_index, _json(event.item))
-        if decision.slot is None:
+        slot = decision.slot
+        if slot is None:
             return self._dropped(event)
         edits.correct(event.item, decision.corrections)
-        sent = self._placed(event, decision, decision.slot, edits)
-        self._streamed[decision.slot] = event.item
-        self._open.pop(decision.slot, None)
-        return sent
+        if slot in self._owed:
+            self._owed.discard(slot)
+            *before, _ = self._built(self._ledger.whole(slot, _json(event.item)))
+        else:
+            before = self._built(decision.before)
+            self._hear(before, slot, event.output_index)
+        self._streamed[slot] = event.item
+        self._open.pop(slot, None)
+        return self._placed(event, before, slot, edits)
 
     def _mentioned(self, event: Event, edits: _Edits) -> Sequence[Event]:
         fields = event.__dict__
@@ -238,13 +255,29 @@ class Overlay:
         if decision.slot is None:
             return self._dropped(event)
         slot = decision.slot
+        before: list[Event] = []
+        try:
+            before = self._built(decision.before)
+        except ValidationError:
+            # vLLM before 0.25 sums up a call that it did not announce, and closes it. Its class
+            # wants a name and a call_id, which come with the close: all of it is sent then.
+            self._owed.add(slot)
+            self._streamed.append(None)
+        if slot in self._owed:
+            return self._dropped(event)
+        self._hear(before, slot, index)
         announced = self._ledger.item_id(slot)
         if item_id != announced:
             edits.set(event, "item_id", announced)
-        sent = self._placed(event, decision, slot, edits)
+        part = fields.get("content_index")
+        place = part if part is None else self._ledger.content_index(slot, event.type, part)
+        if place != part:
+            edits.set(event, "content_index", place)
+        sent = self._placed(event, before, slot, edits)
         if (unfinished := self._open.get(slot)) is not None:
+            edits.apply(unfinished.restored(event))
             unfinished.hear(event)
-            if event.type.endswith(".delta"):
+            if event.type.endswith(".delta") and place == part:
                 shift, say = self._ledger.shift, unfinished.said.append
                 self.run = Run(type(event), item_id, index, announced, slot, shift, say)
                 return sent
@@ -252,19 +285,23 @@ class Overlay:
             return [*sent[:-1], self._classes.as_content_part(event)]
         return sent
 
-    def _placed(
-        self, event: Event, decision: Decision, slot: int, edits: _Edits
-    ) -> Sequence[Event]:
-        if event.output_index != slot:
-            edits.set(event, "output_index", slot)
-        before = [self._classes.build(kind, text) for kind, text in decision.before]
-        # An item that upstream did not announce has its announcement among these.
+    def _built(self, events: Sequence[tuple[str, str]]) -> list[Event]:
+        return [self._classes.build(kind, text) for kind, text in events]
+
+    def _hear(self, before: Sequence[Event], slot: int, index: int) -> None:
+        """Take in the announcement of an item that upstream did not announce."""
         for extra in before:
             if extra.type == "response.output_item.added":
                 self._streamed.append(extra.item)
-                self._open[slot] = OpenItem()
+                self._open[slot] = OpenItem(index)
             else:
                 self._open[slot].hear(extra)
+
+    def _placed(
+        self, event: Event, before: Sequence[Event], slot: int, edits: _Edits
+    ) -> Sequence[Event]:
+        if event.output_index != slot:
+            edits.set(event, "output_index", slot)
         return self._numbered(before, event, edits)
 
     def _numbered(self, before: Sequence[Event], event: Event, edits: _Edits) -> Sequence[Event]:
@@ -290,9 +327,10 @@ class Overlay:
             edits.correct(item, self._ledger.corrections(slot, _json(item)))
             output.append(item)
         for slot, whole in terminal.inserts:
-            make = self._ledger.whole if whole else self._ledger.close
-            events = make(slot, _json(output[slot]))
-            self._pending += [self._classes.build(kind, text) for kind, text in events]
+            events = self._ledger.whole(slot, _json(output[slot]))
+            if not whole and slot not in self._owed:
+                events = self._open[slot].rest(events)
+            self._pending += self._built(events)
         edits.set(response, "output", output)
 
 
@@ -306,8 +344,9 @@ class StockOverlay(Overlay):
         self.run = NO_RUN
         self._failed = True
 
-    def dropped(self) -> None:
-        """An event that is missing here leaves a gap in the numbers."""
+    def dropped(self, count: int) -> bool:  # noqa: ARG002 - none may be
+        """Whether events may be left out: no."""
+        return False
 
     def send(self, event: Event) -> Sequence[Event]:
         """The event."""
@@ -326,6 +365,10 @@ class _Edits:
         before = getattr(target, name)
         setattr(target, name, value)
         self._made.append((target, name, before))
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        for target, name, value in changes:
+            self.set(target, name, value)
 
     def correct(self, item: Item, corrections: dict[str, str]) -> None:
         for field, value in corrections.items():

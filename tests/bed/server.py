@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,8 @@ PARSERS: dict[ModelPath, tuple[str, ...]] = {
 }
 
 _numbers = itertools.count(1)
+_open: set[VllmServer] = set()
+_ending = threading.Event()
 
 
 class VllmServer:
@@ -75,7 +78,10 @@ class VllmServer:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # engine and workers end with the group
             )
+        _open.add(self)
         try:
+            if _ending.is_set():
+                raise RuntimeError(f"vLLM ({path}) stopped at once: the run is ending")
             self._wait_for_health(began + START_LIMIT_S)
         except BaseException:
             self.close()
@@ -110,6 +116,7 @@ class VllmServer:
             self._process.wait(STOP_LIMIT_S)
         _signal_group(self._process.pid, signal.SIGKILL)
         self._process.wait(STOP_LIMIT_S)
+        _open.discard(self)
 
     def _wait_for_health(self, deadline: float) -> None:
         """Poll `/health` until it answers 200."""
@@ -129,6 +136,16 @@ class VllmServer:
                 time.sleep(0.25)
         tail = "\n".join(self.log_text().splitlines()[-TAIL_LINES:])
         raise RuntimeError(f"vLLM ({self.path}) {reason}; the end of {self.log_path}:\n{tail}")
+
+
+def close_all() -> None:
+    """End every server that this process has started, and start no more.
+
+    For a main thread whose workers wait for servers: a worker finds its server gone, and fails.
+    """
+    _ending.set()
+    for server in tuple(_open):
+        server.close()
 
 
 def _command(path: ModelPath, port: int, extra_args: Sequence[str]) -> list[str]:

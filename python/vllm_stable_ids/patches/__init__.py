@@ -86,14 +86,18 @@ def apply(module: Any) -> None:
         return
     try:
         seams, left_out = _fit(module, switches)
+        classes = EventClasses()
     except MisfitError as misfit:
         outcome.reason = str(misfit)
+        return
+    except ImportError as error:
+        outcome.reason = f"it has no module {error.name}"
         return
     if any(seam.is_put for seam in seams):
         return
     needless = {name for name, _ in left_out}
     stream.configure(
-        EventClasses(),
+        classes,
         openai_vocabulary=vocabulary.PATCH.name not in needless,
         misfit=withdraw,
     )

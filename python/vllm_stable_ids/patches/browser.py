@@ -38,7 +38,7 @@ def applies(serving: Any) -> bool:
 
 
 async def one_lifecycle(
-    upstream: AsyncIterator[Event], dropped: Callable[[], None]
+    upstream: AsyncIterator[Event], dropped: Callable[[int], bool]
 ) -> AsyncGenerator[Event]:
     """The events of `upstream`, each browser call told once.
 
@@ -48,7 +48,7 @@ async def one_lifecycle(
 
     Args:
         upstream: vLLM's stream. It is closed when this one is.
-        dropped: Called for each event that is not sent on, so that numbers can be closed up.
+        dropped: Asked whether so many events may be left out, so that numbers can be closed up.
     """
     held = _Held()
     try:
@@ -76,7 +76,7 @@ class _Held:
     def __init__(self) -> None:
         self._events: list[Event] = []
 
-    def take(self, event: Event, dropped: Callable[[], None]) -> list[Event]:
+    def take(self, event: Event, dropped: Callable[[int], bool]) -> list[Event]:
         """The events to send when `event` has come."""
         try:
             return self._decide(event, dropped)
@@ -89,7 +89,7 @@ class _Held:
         events, self._events = self._events, []
         return events
 
-    def _decide(self, event: Event, dropped: Callable[[], None]) -> list[Event]:
+    def _decide(self, event: Event, dropped: Callable[[int], bool]) -> list[Event]:
         announced = event.item if event.type == ADDED else None
         if self._events:
             first = self._events[0]
@@ -98,10 +98,9 @@ class _Held:
                 self._events.append(event)
                 return []
             if announced is not None and same_place and announced.type == "web_search_call":
-                for _ in self._events:
-                    dropped()
-                self._events = []
-                return [event]
+                if dropped(len(self._events)):
+                    self._events = []
+                return [*self.release(), event]
         if announced is not None and _is_browser_call(announced):
             sent = self.release()
             self._events = [event]

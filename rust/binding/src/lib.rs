@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use sse_rewrite::{
-    Decision, Event, EventKind, Insert, Item, Lifecycle, Policy, ReasoningParts, Sequence, Source,
-    classify,
+    Decision, Event, EventKind, Insert, Item, Lifecycle, Parts, Policy, ReasoningParts, Sequence,
+    Source, Step, classify,
 };
 
 /// What to do with one event; see the stub for its fields.
@@ -34,6 +34,8 @@ struct PyLedger {
     ledger: sse_rewrite::Ledger,
     sequence: Sequence,
     reasoning_parts: ReasoningParts,
+    /// The content parts of the item in each slot.
+    parts: BTreeMap<usize, Parts>,
 }
 
 #[pymethods]
@@ -53,6 +55,7 @@ impl PyLedger {
             } else {
                 ReasoningParts::ReasoningPart
             },
+            parts: BTreeMap::new(),
         }
     }
 
@@ -139,6 +142,13 @@ impl PyLedger {
 
     fn close(&self, slot: usize, item: &str) -> PyResult<Vec<(&'static str, String)>> {
         Ok(as_json(vec![self.lifecycle(slot)?.close(item)]))
+    }
+
+    fn content_index(&mut self, slot: usize, event_type: &str, said: u64) -> u64 {
+        let step = Step::of(event_type);
+        let parts = self.parts.entry(slot).or_default();
+        step.and_then(|step| parts.place(step, Some(said)))
+            .unwrap_or(said)
     }
 
     fn inserted(&mut self, before: u64) -> u64 {

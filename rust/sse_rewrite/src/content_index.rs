@@ -9,7 +9,7 @@ const MAX_OPEN: usize = 64;
 
 /// What an event does to a content part, in the order in which it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Step {
+pub enum Step {
     /// Opens it.
     Opens,
     /// Adds to it, or annotates it.
@@ -22,7 +22,8 @@ pub(crate) enum Step {
 
 impl Step {
     /// What an event does to a content part, if it is about one.
-    pub(crate) fn of(event_type: &str) -> Option<Self> {
+    #[must_use]
+    pub fn of(event_type: &str) -> Option<Self> {
         let rest = event_type.strip_prefix("response.")?;
         let (subject, verb) = rest.split_once('.')?;
         match (subject, verb) {
@@ -45,7 +46,7 @@ struct Part {
 
 /// The content parts of one item.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Parts {
+pub struct Parts {
     /// Open parts, and the one that closed last.
     known: Vec<Part>,
     next: u64,
@@ -63,7 +64,7 @@ impl Parts {
     }
 
     /// The `content_index` for an event that has `upstream` or none; `None` leaves it.
-    pub(crate) fn place(&mut self, step: Step, upstream: Option<u64>) -> Option<u64> {
+    pub fn place(&mut self, step: Step, upstream: Option<u64>) -> Option<u64> {
         if self.trusted {
             return None;
         }

@@ -31,14 +31,14 @@
 //! | `fields`, `walk` | find the spans of members in JSON text, without decoding it |
 //! | `translate` | asks the ledger and edits spans accordingly (C9) |
 //! | `splice`, `output` | replace spans; write the terminal output anew |
-//! | `content_index` | counts content parts inside their item |
+//! | [`content_index`] | counts content parts inside their item |
 //! | `held` | keeps each item as it was sent, to be put back |
 //! | `run` | sends deltas like the last one on without reading them |
 //! | `resumed` | streams that are joined after their beginning |
 
 #![forbid(unsafe_code)]
 
-mod content_index;
+pub mod content_index;
 mod directory;
 mod entry;
 mod fields;
@@ -65,6 +65,7 @@ mod translate;
 pub mod vocabulary;
 mod walk;
 
+pub use content_index::{Parts, Step};
 pub use identity::{Field, Identity};
 pub use item::{Item, NotAnItem, Payload};
 pub use ledger::{Announce, Decision, Ledger};

@@ -1,0 +1,143 @@
+"""The wire rewriter as an ASGI middleware, for servers whose generators are not patched.
+
+    vllm serve … --middleware vllm_stable_ids.asgi.StableIdsMiddleware
+
+or `app.add_middleware(StableIdsMiddleware)` in any Starlette or FastAPI application. It needs
+neither: it is ASGI and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from vllm_stable_ids import settings
+from vllm_stable_ids.log import fail_open, failed_open, logger
+from vllm_stable_ids.rewriter import SseRewriter
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+# The end of a path, since an application may be mounted below a prefix.
+CREATE = re.compile(r"/v1/responses\Z")
+RETRIEVE = re.compile(r"/v1/responses/[^/]+\Z")
+STREAMS = {"POST": CREATE, "GET": RETRIEVE}
+"""Which requests a stream of response events may answer."""
+
+PATCHES = "vllm_stable_ids.patches"
+
+
+class StableIdsMiddleware:
+    """Rewrites the event streams of the Responses API; everything else passes as it is.
+
+    It stands aside where the plugin has patched the server in this process, and where
+    `VLLM_STABLE_IDS` is off.
+    """
+
+    def __init__(self, app: App) -> None:
+        """Wrap an application; the settings are read now."""
+        self.app = app
+        switches, problems = settings.load()
+        self._enabled = switches.enabled
+        if PATCHES not in sys.modules:  # where it is loaded, it has said so
+            for problem in problems:
+                logger.warning("stable_ids: %s", problem)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if self._enabled and _may_stream(scope) and not _patched():
+            send = _Answer(send)
+        await self.app(scope, receive, send)
+
+
+def _may_stream(scope: Scope) -> bool:
+    if scope["type"] != "http":
+        return False
+    path = STREAMS.get(scope["method"])
+    return path is not None and path.search(scope["path"]) is not None
+
+
+def _patched() -> bool:
+    """Whether the generators of this process are patched, as of now."""
+    patches = sys.modules.get(PATCHES)
+    return patches is not None and patches.active()
+
+
+class _Answer:
+    """Takes the place of `send` for one request."""
+
+    __slots__ = ("_rewriter", "_send")
+
+    def __init__(self, send: Send) -> None:
+        self._rewriter: SseRewriter | None = None
+        self._send = send
+
+    async def __call__(self, message: Message) -> None:
+        kind = message["type"]
+        if kind == "http.response.start":
+            message = self._started(message)
+        elif kind == "http.response.body" and self._rewriter is not None:
+            body = message.get("body", b"")
+            more = message.get("more_body", False)
+            sent = self._rewritten(self._rewriter, body, more=more)
+            if more and not sent:
+                return  # a frame is unfinished
+            if sent != body:
+                message = {**message, "body": sent}
+        await self._send(message)
+
+    def _started(self, message: Message) -> Message:
+        headers = list(message.get("headers", ()))
+        if not _is_plain_event_stream(headers):
+            return message
+        self._rewriter = SseRewriter()
+        kept = [header for header in headers if header[0].lower() != b"content-length"]
+        return message if len(kept) == len(headers) else {**message, "headers": kept}
+
+    def _rewritten(self, rewriter: SseRewriter, body: bytes, *, more: bool) -> bytes:
+        try:
+            # Servers accept what is like bytes, too.
+            sent = rewriter.feed(bytes(body))
+        except Exception as error:  # noqa: BLE001 - the stream must go on
+            return self._give_up(rewriter, error) + body
+        if more:
+            return sent
+        try:
+            sent += rewriter.finish()
+            self._report(rewriter)
+        except Exception as error:  # noqa: BLE001 - the stream must go on
+            return sent + self._give_up(rewriter, error)
+        return sent
+
+    def _give_up(self, rewriter: SseRewriter, error: Exception) -> bytes:
+        """Pass what follows as it is; returns what was held back."""
+        self._rewriter = None
+        fail_open("stable_ids: a stream goes on as the server made it", error)
+        try:
+            return rewriter.finish()
+        except Exception:  # noqa: BLE001 - it is said already, and what follows matters more
+            return b""
+
+    def _report(self, rewriter: SseRewriter) -> None:
+        self._rewriter = None
+        gave_up = rewriter.report()["gave_up"]
+        if gave_up is not None:
+            failed_open[gave_up] += 1
+            logger.warning("stable_ids: a stream went on as the server made it (%s)", gave_up)
+
+
+def _is_plain_event_stream(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether a body under these headers can be read as an event stream."""
+    kind = b""
+    for name, value in headers:
+        lower = name.lower()
+        if lower == b"content-type":
+            kind = value.split(b";", 1)[0].strip().lower()
+        elif lower == b"content-encoding" and value.strip().lower() != b"identity":
+            return False
+    return kind == b"text/event-stream"
