@@ -235,12 +235,12 @@ class Overlay:
         if slot is None:
             return self._dropped(event)
         edits.correct(event.item, decision.corrections)
-        if slot in self._owed:
-            self._owed.discard(slot)
+        before: list[Event] = []
+        if decision.before or slot in self._owed:
             *before, _ = self._built(self._ledger.whole(slot, _json(event.item)))
-        else:
-            before = self._built(decision.before)
-            self._hear(before, slot, event.output_index)
+        if decision.before:
+            self._streamed.append(event.item)
+        self._owed.discard(slot)
         self._streamed[slot] = event.item
         self._open.pop(slot, None)
         return self._placed(event, before, slot, edits)

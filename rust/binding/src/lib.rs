@@ -144,10 +144,12 @@ impl PyLedger {
         Ok(as_json(vec![self.lifecycle(slot)?.close(item)]))
     }
 
-    fn content_index(&mut self, slot: usize, event_type: &str, said: u64) -> u64 {
+    fn content_index(&mut self, slot: usize, event_type: &str, said: i64) -> i64 {
         let step = Step::of(event_type);
         let parts = self.parts.entry(slot).or_default();
-        step.and_then(|step| parts.place(step, Some(said)))
+        let place = step.and_then(|step| parts.place(step, u64::try_from(said).ok()));
+        place
+            .and_then(|place| i64::try_from(place).ok())
             .unwrap_or(said)
     }
 
