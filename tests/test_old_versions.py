@@ -142,3 +142,27 @@ async def test_a_summed_up_item_left_open_is_closed_only() -> None:
     sent = await collect(copies(WHOLE_MESSAGE[:5]), [message("msg_x", "Hi")])
     assert judge(sent) == []
     assert len(sent) == len(WHOLE_MESSAGE) + 1
+
+
+async def test_the_end_of_a_text_that_was_not_streamed_is_streamed_before_it_is_summed_up() -> None:
+    events = [
+        *copies(WHOLE_MESSAGE[:3]),
+        *text_ends(0, "aa", 0, "Hi there."),
+        done(0, message("aa", "Hi there.")),
+        added(1, call("bb", "call_1", "")),
+        arguments_end(1, "bb", "{}"),
+        done(1, call("bb", "call_1")),
+    ]
+    sent = await collect(events, [message("msg_x", "Hi there."), call("fc_x", "call_x")])
+    assert judge(sent) == []
+    assert [event["delta"] for event in sent if "delta" in event] == ["Hi", " there.", "{}"]
+
+
+async def test_the_sign_for_a_cut_character_is_no_text_to_stream() -> None:
+    events = [
+        *copies(WHOLE_MESSAGE[:3]),
+        *text_ends(0, "aa", 0, "Hi\ufffd"),
+        done(0, message("aa", "Hi\ufffd")),
+    ]
+    sent = await collect(events, [message("msg_x", "Hi\ufffd")])
+    assert [event["delta"] for event in sent if "delta" in event] == ["Hi"]

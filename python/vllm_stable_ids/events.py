@@ -52,6 +52,14 @@ class EventClasses:
         """
         return self._by_type[event_type].model_validate_json(text)
 
+    def delta_before(self, summed_up: Event, output_index: int, text: str) -> Event:
+        """The delta that brings `text` before an event sums it up; its sequence number is 0."""
+        kind = summed_up.type.removesuffix(".done") + ".delta"
+        fields = {"type": kind, "sequence_number": 0, "output_index": output_index, "delta": text}
+        same = ("item_id", "content_index", "logprobs")
+        there = {name: getattr(summed_up, name) for name in same if hasattr(summed_up, name)}
+        return self._by_type[kind].model_validate({**there, **fields})
+
     def error(self, code: str, message: str) -> Event:
         """The API's `error` event; its sequence number is 0."""
         fields = {"type": "error", "code": code, "message": message, "param": None}

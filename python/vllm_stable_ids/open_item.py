@@ -21,6 +21,19 @@ CALL_TEXT = {
 }
 """Where a call of each type has the text that its deltas bring."""
 
+SUMMED_UP = {
+    "response.output_text.done": "text",
+    "response.reasoning_text.done": "text",
+    "response.function_call_arguments.done": "arguments",
+    "response.mcp_call_arguments.done": "arguments",
+    "response.custom_tool_call_input.done": "input",
+    "response.code_interpreter_call_code.done": "code",
+}
+"""Where an event that sums up the deltas of a text has it."""
+
+CUT_CHARACTER = "\ufffd"
+"""Stands for the first bytes of a character, which vLLM does not stream."""
+
 PART_ADDED = ("response.content_part.added", "response.reasoning_part.added")
 
 
@@ -70,6 +83,16 @@ class OpenItem:
             and self._part is not None
         ):
             yield event.item, "content", [self._part.model_copy(update={"text": text})]
+
+    def unsaid(self, event: Event) -> str:
+        """The end of a text that upstream sums up and has not streamed.
+
+        vLLM before 0.25 loses it where several tokens of gpt-oss come in one step.
+        """
+        key = SUMMED_UP.get(event.type)
+        text = getattr(event, key) or "" if key is not None else ""
+        said = "".join(self.said)
+        return text.removeprefix(said).rstrip(CUT_CHARACTER) if text.startswith(said) else ""
 
     def rest(self, whole: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """The events that upstream owes, out of all those that the item has (type, JSON)."""

@@ -273,17 +273,25 @@ class Overlay:
         place = part if part is None else self._ledger.content_index(slot, event.type, part)
         if place != part:
             edits.set(event, "content_index", place)
+        unfinished = self._open.get(slot)
+        if unfinished is not None:
+            before += self._taken_in(event, unfinished, slot, edits)
         sent = self._placed(event, before, slot, edits)
-        if (unfinished := self._open.get(slot)) is not None:
-            edits.apply(unfinished.restored(event))
-            unfinished.hear(event)
-            if event.type.endswith(".delta") and place == part:
-                shift, say = self._ledger.shift, unfinished.said.append
-                self.run = Run(type(event), item_id, index, announced, slot, shift, say)
-                return sent
-        if self._openai_vocabulary and event.type.startswith(REASONING_PART):
+        if unfinished is not None and event.type.endswith(".delta") and place == part:
+            shift, say = self._ledger.shift, unfinished.said.append
+            self.run = Run(type(event), item_id, index, announced, slot, shift, say)
+        elif self._openai_vocabulary and event.type.startswith(REASONING_PART):
             return [*sent[:-1], self._classes.as_content_part(event)]
         return sent
+
+    def _taken_in(
+        self, event: Event, unfinished: OpenItem, slot: int, edits: _Edits
+    ) -> Sequence[Event]:
+        """Take in what an item says; returns what is to be sent first."""
+        edits.apply(unfinished.restored(event))
+        unsaid = unfinished.unsaid(event)
+        unfinished.hear(event)
+        return [self._classes.delta_before(event, slot, unsaid)] if unsaid else []
 
     def _built(self, events: Sequence[tuple[str, str]]) -> list[Event]:
         return [self._classes.build(kind, text) for kind, text in events]
