@@ -48,6 +48,7 @@ OFF = {"VLLM_STABLE_IDS": "0"}
 SIDES = ("stock", "plugin")
 RANDOM_OUTPUTS = 100
 RANDOM_AT_ONCE = 12
+LOSES_TEXT_BEFORE = (0, 25)  # on a busy server, see docs/contract.md: one stream at a time
 SERVERS_AT_ONCE = 2  # vLLM takes a core and 2 GB while it starts
 SHOWN_BREACHES = 3
 
@@ -148,7 +149,9 @@ def try_server(path: ModelPath, side: str, count: int, streams: Path) -> Side:
             console.print(f"{who}: up after {server.start_seconds:.0f} s, streaming")
             # One by one: where streams compete, vLLM joins tokens, and the parsers see less.
             result.scripted = asyncio.run(try_outputs(server, cases_of(path), keep, 1))
-            result.random = asyncio.run(try_outputs(server, random, keep, RANDOM_AT_ONCE))
+            result.random = asyncio.run(
+                try_outputs(server, random, keep, RANDOM_AT_ONCE if steady() else 1)
+            )
             said = [line for line in server.log_text().splitlines() if "stable_ids" in line]
             result.log = list(dict.fromkeys(said))[:SHOWN_BREACHES]
     except RuntimeError as error:
@@ -160,7 +163,7 @@ def try_server(path: ModelPath, side: str, count: int, streams: Path) -> Side:
 
 def try_all(count: int, streams: Path) -> dict[str, dict[str, Side]]:
     """Run both paths on both sides; whatever happens, no server stays behind."""
-    pool = ThreadPoolExecutor(SERVERS_AT_ONCE)
+    pool = ThreadPoolExecutor(SERVERS_AT_ONCE if steady() else 1)
     try:
         running = {
             path: {side: pool.submit(try_server, path, side, count, streams) for side in SIDES}
@@ -184,6 +187,11 @@ def drop_clean(streams: Path, paths: dict[str, dict[str, Side]]) -> None:
             for side in SIDES:
                 for file in (streams / f"{path}-{side}").glob(f"{name}.*"):
                     file.unlink()
+
+
+def steady() -> bool:
+    """Whether this vLLM streams the same text however busy it is."""
+    return tuple(map(int, version("vllm").split(".")[:2])) >= LOSES_TEXT_BEFORE
 
 
 @app.command()
