@@ -14,7 +14,7 @@ SOURCES := $(shell git ls-files -co --exclude-standard rust python) Cargo.toml C
 PYTEST := $(VLLM_PYTHON) -m pytest
 
 # Every vLLM that is supported, and the newest that has a CPU build.
-MATRIX ?= 0.20.0 0.21.0 0.22.1 0.23.0 0.24.0 0.25.0 0.26.0 0.27.0 0.28.0 0.29.0 0.30.0 0.31.0 0.32.0 0.33.0
+MATRIX ?= 0.20.0 0.23.0 0.25.0 0.27.0 0.28.0 0.29.0 0.30.0 0.31.0 0.32.0 0.33.0
 NEWEST ?= 0.32.0
 MATRIX_RUNS := $(MATRIX:%=matrix-%)
 

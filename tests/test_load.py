@@ -76,4 +76,6 @@ async def test_every_api_server_is_patched() -> None:
             )
         assert [judge(stream.events) for stream in streams] == [[]] * 24
         log = server.log_text()
-        assert len(re.findall(r"\(ApiServer_\d.*stable_ids \S+: patched", log)) == 2, log[-3000:]
+        assert (
+            len(re.findall(r"\(ApiServer_\d.*stable_ids \S+: vLLM \S+ patched: stream", log)) == 2
+        ), log[-3000:]

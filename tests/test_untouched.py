@@ -64,21 +64,25 @@ def test_chat_completions(fixed: VllmServer, stock: VllmServer, path: ModelPath)
 
 
 def chat_said(raw: bytes) -> tuple[list[Any], dict[str, str]]:
-    """What a streamed chat completion says: its chunks without text, and the text by field.
+    """What a streamed chat completion says: the text by field, and all else in order.
 
-    A busy vLLM puts several tokens into one chunk, so that how text is cut proves nothing.
+    A busy vLLM puts several tokens, or the last token and the end, into one chunk, so that how it
+    is cut proves nothing.
     """
     texts: dict[str, str] = {}
-    frames: list[Any] = []
+    rest: list[Any] = []
     for chunk in client.parse(raw):
-        delta = chunk["choices"][0]["delta"]
+        (choice,) = chunk.pop("choices")
+        delta = choice.pop("delta")
         for key in ("content", "reasoning"):
             texts[key] = texts.get(key, "") + (delta.pop(key, None) or "")
-        for call in delta.get("tool_calls") or ():
+        told = [chunk]
+        for call in delta.pop("tool_calls", None) or ():
             texts["arguments"] = texts.get("arguments", "") + call["function"].pop("arguments", "")
-        if chunk not in frames:
-            frames.append(chunk)
-    return frames, texts
+            told.append(call)
+        told += [{key: value} for key, value in {**delta, **choice}.items() if value]
+        rest += [one for one in told if one not in rest]
+    return rest, texts
 
 
 def test_a_request_that_vllm_refuses(fixed: VllmServer, stock: VllmServer) -> None:
