@@ -18,7 +18,7 @@ from openai.types.responses import (
 )
 
 from bed.judge import judge
-from test_overlay import CLASSES, added, call, collect, done, message, text
+from test_overlay import CLASSES, added, arguments, call, collect, done, message, text
 from vllm_stable_ids.patches import stream
 
 if TYPE_CHECKING:
@@ -166,3 +166,18 @@ async def test_the_sign_for_a_cut_character_is_no_text_to_stream() -> None:
     ]
     sent = await collect(events, [message("msg_x", "Hi\ufffd")])
     assert [event["delta"] for event in sent if "delta" in event] == ["Hi"]
+
+
+async def test_a_call_left_open_at_the_end_keeps_what_it_said() -> None:
+    events = [added(0, call("aa", "call_1", "")), arguments(0, "aa", '{"a')]
+    sent = await collect(events, [])
+    assert judge(sent) == []
+    (item,) = sent[-1]["response"]["output"]
+    assert (item["arguments"], item["call_id"]) == ('{"a', "call_1")
+
+
+async def test_a_call_that_is_summed_up_and_never_closed_leaves_no_hole() -> None:
+    events = [*copies(WHOLE_MESSAGE), arguments_end(1, "aa", "{}")]
+    sent = await collect(events, [message("msg_x", "Hi")])
+    assert judge(sent) == []
+    assert [item["type"] for item in sent[-1]["response"]["output"]] == ["message"]

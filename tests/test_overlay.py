@@ -409,3 +409,18 @@ async def test_a_call_without_a_context_is_vllms_to_refuse(
         sent = [event async for event in patched_call(stream.PATCH, None, upstream)]
     assert [event.item_id for event in sent] == ["aa"]
     assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+async def test_a_browser_call_that_is_cut_is_told_before_the_end(
+    monkeypatch: pytest.MonkeyPatch, *, rebuilt: bool
+) -> None:
+    monkeypatch.setattr(SERVING, "tool_server", SimpleNamespace(has_tool=lambda _: True))
+    browser_call = McpCall(
+        id="mcp_a", type="mcp_call", name="browser.search", server_label="browser", arguments=""
+    )
+    events = [added(0, message("aa", "")), done(0, message("aa", "Hi")), added(1, browser_call)]
+    late = [browser_call.model_copy(update={"id": "mcp_x"})] if rebuilt else []
+    sent = await collect(events, [message("msg_x", "Hi"), *late])
+    assert breaches(sent) == []
+    assert [item["id"] for item in sent[-1]["response"]["output"]] == ["msg_aa", "mcp_a"]

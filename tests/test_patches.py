@@ -11,7 +11,7 @@ import pytest
 
 from bed import patches_page
 from vllm_stable_ids import patches
-from vllm_stable_ids.patches import replay
+from vllm_stable_ids.patches import replay, vocabulary
 from vllm_stable_ids.patches.seam import Call, Method, MisfitError, Seam
 from vllm_stable_ids.settings import Settings
 
@@ -151,3 +151,14 @@ def test_withdrawing_restores_vllm_and_warns_once(
     (line,) = [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
     assert "its streams are made of dict" in line
     assert "look for a newer vllm-stable-ids" in line
+
+
+@pytest.mark.parametrize(
+    ("own_names", "switch", "openais"),
+    [(True, True, True), (True, False, False), (False, True, True), (False, False, True)],
+)
+def test_a_vllm_without_names_of_its_own_gets_openais(
+    monkeypatch: pytest.MonkeyPatch, *, own_names: bool, switch: bool, openais: bool
+) -> None:
+    monkeypatch.setattr(vocabulary, "_has_own_names", lambda: own_names)
+    assert vocabulary.is_openais(Settings(vocabulary=switch)) == openais

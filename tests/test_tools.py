@@ -127,7 +127,7 @@ async def passed(events: Sequence[Event | BaseException]) -> tuple[list[Event], 
         counts.append(count)
         return True
 
-    await drain(browser.one_lifecycle(upstream.stream(), dropped), out)
+    await drain(browser.one_lifecycle(upstream.stream(), dropped, browser.Held()), out)
     assert upstream.closed
     return out, sum(counts)
 
@@ -169,7 +169,7 @@ async def test_what_came_before_an_exception_is_sent() -> None:
     upstream = Upstream([*first, ValueError("not JSON")])
     out: list[Event] = []
     with pytest.raises(ValueError, match="not JSON"):
-        await drain(browser.one_lifecycle(upstream.stream(), never), out)
+        await drain(browser.one_lifecycle(upstream.stream(), never, browser.Held()), out)
     assert out == first
     assert upstream.closed
 
@@ -179,7 +179,7 @@ async def test_other_events_are_not_held_back() -> None:
     others, _ = told_twice(*SEARCH, 0)
     others[0].item.name = "repo_browser.list"
     upstream = Upstream(others)
-    stream = browser.one_lifecycle(upstream.stream(), never)
+    stream = browser.one_lifecycle(upstream.stream(), never, browser.Held())
     for count, event in enumerate(others, 1):
         assert await anext(stream) is event
         assert upstream.given == count
@@ -189,7 +189,7 @@ async def test_other_events_are_not_held_back() -> None:
 async def test_hanging_up_closes_upstream() -> None:
     first, second = told_twice(*SEARCH, 0)
     upstream = Upstream([first[0], *second])
-    stream = browser.one_lifecycle(upstream.stream(), lambda _: True)
+    stream = browser.one_lifecycle(upstream.stream(), lambda _: True, browser.Held())
     await anext(stream)
     assert not upstream.closed
     await stream.aclose()
@@ -201,7 +201,7 @@ async def test_a_cancelled_stream_sends_nothing_more() -> None:
     upstream = Upstream([*first, asyncio.CancelledError()])
     out: list[Event] = []
     with pytest.raises(asyncio.CancelledError):
-        await drain(browser.one_lifecycle(upstream.stream(), never), out)
+        await drain(browser.one_lifecycle(upstream.stream(), never, browser.Held()), out)
     assert out == []
     assert upstream.closed
 
@@ -212,7 +212,7 @@ async def test_a_fault_of_ours_leaves_the_stream_as_it_came() -> None:
 
     first, second = told_twice(*SEARCH, 0)
     before = failed_open["RuntimeError"]
-    stream = browser.one_lifecycle(Upstream([*first, *second]).stream(), fail)
+    stream = browser.one_lifecycle(Upstream([*first, *second]).stream(), fail, browser.Held())
     assert [event async for event in stream] == [*first, *second]
     assert failed_open["RuntimeError"] == before + 1
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from vllm_stable_ids.edits import Change
     from vllm_stable_ids.events import Event
-
-    Change = tuple[Any, str, Any]
-    """An object, the field of it to set, and the value."""
 
 CALL_TEXT = {
     "function_call": "arguments",
@@ -33,6 +31,12 @@ SUMMED_UP = {
 
 CUT_CHARACTER = "\ufffd"
 """Stands for the first bytes of a character, which vLLM does not stream."""
+
+PARTS: dict[str, dict[str, Any]] = {
+    "message": {"type": "output_text", "annotations": []},
+    "reasoning": {"type": "reasoning_text"},
+}
+"""The part of an item whose part was never announced."""
 
 PART_ADDED = ("response.content_part.added", "response.reasoning_part.added")
 
@@ -68,7 +72,7 @@ class OpenItem:
 
         vLLM 0.20 sums up the text before a call as empty, after it has streamed it.
         """
-        if not self.said:
+        if not self.said or not event.type.endswith(".done"):
             return
         text = "".join(self.said)
         if event.type == "response.output_text.done" and not event.text:
@@ -89,10 +93,11 @@ class OpenItem:
 
         vLLM before 0.25 loses it where several tokens of gpt-oss come in one step.
         """
-        key = SUMMED_UP.get(event.type)
-        text = getattr(event, key) or "" if key is not None else ""
+        if (key := SUMMED_UP.get(event.type)) is None:
+            return ""
+        text = getattr(event, key) or ""
         said = "".join(self.said)
-        return text.removeprefix(said).rstrip(CUT_CHARACTER) if text.startswith(said) else ""
+        return text.removeprefix(said).removesuffix(CUT_CHARACTER) if text.startswith(said) else ""
 
     def rest(self, whole: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """The events that upstream owes, out of all those that the item has (type, JSON)."""
@@ -114,6 +119,8 @@ class OpenItem:
             part = self._part.model_dump(mode="json", by_alias=True)
             part["refusal" if part["type"] == "refusal" else "text"] = text
             item["content"] = [part]
+        elif text:
+            item["content"] = [{**PARTS[item["type"]], "text": text}]
         if item.get("status") is not None:
             # A search is done or not; the API has no "incomplete" for it.
             item["status"] = "failed" if item["type"] == "web_search_call" else "incomplete"

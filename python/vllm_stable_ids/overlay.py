@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from vllm_stable_ids._core import Ledger
+from vllm_stable_ids.edits import Edits
 from vllm_stable_ids.events import REASONING_PART
 from vllm_stable_ids.log import fail_open
 from vllm_stable_ids.open_item import OpenItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from vllm_stable_ids.events import Event, EventClasses
-    from vllm_stable_ids.open_item import Change
 
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
@@ -72,6 +71,7 @@ class Overlay:
 
     Attributes:
         run: What holds for further events like the last one.
+        held: Gives up the events that are still held back when the end is made.
     """
 
     __slots__ = (
@@ -80,6 +80,7 @@ class Overlay:
         "_ended",
         "_failed",
         "_last",
+        "_late",
         "_ledger",
         "_misfit",
         "_next_number",
@@ -89,6 +90,7 @@ class Overlay:
         "_pending",
         "_response",
         "_streamed",
+        "held",
         "run",
     )
 
@@ -103,10 +105,12 @@ class Overlay:
             misfit: Told, in a clause, in what the stream is not as this plugin knows it.
         """
         self.run = NO_RUN
+        self.held: Callable[[], Sequence[Event]] = tuple
         self._classes = classes
         self._ended = False
         self._failed = False
         self._last: Event = None
+        self._late: list[Event] = []
         self._ledger = Ledger(conventional_ids=True, openai_vocabulary=openai_vocabulary)
         self._misfit = misfit
         self._next_number = 0
@@ -136,14 +140,15 @@ class Overlay:
 
     def send(self, event: Event) -> Sequence[Event]:
         """The events to send for one of upstream's: it, and what belongs before it."""
-        if self._last is None and not is_event(event):
-            self._failed = True
-            self._misfit(f"its streams are made of {type(event).__name__}, not of events")
-        self._last = event
         if self._failed:
             return (event,)
-        edits = _Edits()
+        edits = Edits()
         try:
+            if self._last is None and not is_event(event):
+                self._failed = True
+                self._misfit(f"its streams are made of {type(event).__name__}, not of events")
+                return (event,)
+            self._last = event
             return self._decide(event, edits)
         except Exception as error:  # noqa: BLE001 - the stream must go on
             self._give_up(error, edits)
@@ -157,7 +162,7 @@ class Overlay:
         """
         if self._failed:
             return
-        edits = _Edits()
+        edits = Edits()
         try:
             self._reconcile(response, edits)
         except Exception as error:  # noqa: BLE001 - the stream must go on
@@ -181,12 +186,11 @@ class Overlay:
         number = self._next_number if last is self._last else last.sequence_number + 1
         events: list[Event] = []
         output = list(self._streamed)
-        for slot, unfinished in self._open.items():
-            whole = self._ledger.whole(slot, unfinished.cut(output[slot]))
-            events += self._built(unfinished.rest(whole))
+        for slot in self._open:
+            events += self._cut(slot)
             output[slot] = events[-1].item
         response = self._response.model_copy()
-        response.output = output
+        response.output = [item for item in output if item is not None]
         response.status = "failed"
         response.error = {"code": ERROR_CODE, "message": message}
         events += [self._classes.error(ERROR_CODE, message), self._classes.failed(response)]
@@ -195,13 +199,13 @@ class Overlay:
         self._ended = True
         return events, response
 
-    def _give_up(self, error: Exception, edits: _Edits) -> None:
+    def _give_up(self, error: Exception, edits: Edits) -> None:
         self._failed = True
         self.run = NO_RUN
         edits.undo()
         fail_open("stable_ids: a stream goes on with vLLM's own ids", error)
 
-    def _decide(self, event: Event, edits: _Edits) -> Sequence[Event]:
+    def _decide(self, event: Event, edits: Edits) -> Sequence[Event]:
         self.run = NO_RUN
         kind = event.type
         if kind == "response.output_item.added":
@@ -213,11 +217,12 @@ class Overlay:
             self._response = event.response
         if kind in TERMINAL:
             self._ended = True
-            before, self._pending = self._pending, []
-            return self._numbered(before, event, edits)
+            late, before = self._late, self._pending
+            self._late, self._pending = [], []
+            return [*late, *self._numbered(before, event, edits)]
         return self._mentioned(event, edits)
 
-    def _added(self, event: Event, edits: _Edits) -> Sequence[Event]:
+    def _added(self, event: Event, edits: Edits) -> Sequence[Event]:
         decision = self._ledger.added(event.output_index, _json(event.item))
         if decision.slot is None:
             return self._dropped(event)
@@ -226,7 +231,7 @@ class Overlay:
         self._open[decision.slot] = OpenItem(event.output_index)
         return self._placed(event, (), decision.slot, edits)
 
-    def _done(self, event: Event, edits: _Edits) -> Sequence[Event]:
+    def _done(self, event: Event, edits: Edits) -> Sequence[Event]:
         for unfinished in self._open.values():
             if unfinished.index == event.output_index:
                 edits.apply(unfinished.restored(event))
@@ -245,7 +250,7 @@ class Overlay:
         self._open.pop(slot, None)
         return self._placed(event, before, slot, edits)
 
-    def _mentioned(self, event: Event, edits: _Edits) -> Sequence[Event]:
+    def _mentioned(self, event: Event, edits: Edits) -> Sequence[Event]:
         fields = event.__dict__
         index, item_id = fields.get("output_index"), fields.get("item_id")
         part_type = getattr(fields.get("part"), "type", None)
@@ -285,13 +290,16 @@ class Overlay:
         return sent
 
     def _taken_in(
-        self, event: Event, unfinished: OpenItem, slot: int, edits: _Edits
+        self, event: Event, unfinished: OpenItem, slot: int, edits: Edits
     ) -> Sequence[Event]:
         """Take in what an item says; returns what is to be sent first."""
         edits.apply(unfinished.restored(event))
         unsaid = unfinished.unsaid(event)
         unfinished.hear(event)
-        return [self._classes.delta_before(event, slot, unsaid)] if unsaid else []
+        if not unsaid:
+            return []
+        unfinished.said.append(unsaid)
+        return [self._classes.delta_before(event, slot, unsaid)]
 
     def _built(self, events: Sequence[tuple[str, str]]) -> list[Event]:
         return [self._classes.build(kind, text) for kind, text in events]
@@ -306,13 +314,13 @@ class Overlay:
                 self._open[slot].hear(extra)
 
     def _placed(
-        self, event: Event, before: Sequence[Event], slot: int, edits: _Edits
+        self, event: Event, before: Sequence[Event], slot: int, edits: Edits
     ) -> Sequence[Event]:
         if event.output_index != slot:
             edits.set(event, "output_index", slot)
         return self._numbered(before, event, edits)
 
-    def _numbered(self, before: Sequence[Event], event: Event, edits: _Edits) -> Sequence[Event]:
+    def _numbered(self, before: Sequence[Event], event: Event, edits: Edits) -> Sequence[Event]:
         number = event.sequence_number
         for extra in before:
             extra.sequence_number = self._ledger.inserted(number)
@@ -326,20 +334,35 @@ class Overlay:
         self._next_number = event.sequence_number + self._ledger.shift + 1
         return ()
 
-    def _reconcile(self, response: Any, edits: _Edits) -> None:
+    def _reconcile(self, response: Any, edits: Edits) -> None:
+        for event in self.held():
+            self._late += self._decide(event, edits)
         rebuilt = response.output
         terminal = self._ledger.terminal([_json(item) for item in rebuilt])
         output = []
         for slot, source in enumerate(terminal.output):
+            if source is None and slot in self._open:
+                self._pending += self._cut(slot)
+                output.append(self._pending[-1].item)
+                continue
             item = self._streamed[slot] if source is None else rebuilt[source]
-            edits.correct(item, self._ledger.corrections(slot, _json(item)))
+            if item is not None:
+                edits.correct(item, self._ledger.corrections(slot, _json(item)))
             output.append(item)
         for slot, whole in terminal.inserts:
+            if output[slot] is None or (terminal.output[slot] is None and slot in self._open):
+                continue
             events = self._ledger.whole(slot, _json(output[slot]))
             if not whole and slot not in self._owed:
                 events = self._open[slot].rest(events)
             self._pending += self._built(events)
-        edits.set(response, "output", output)
+        edits.set(response, "output", [item for item in output if item is not None])
+
+    def _cut(self, slot: int) -> Sequence[Event]:
+        """The events that close the open item in `slot` with what it has said."""
+        unfinished = self._open[slot]
+        whole = self._ledger.whole(slot, unfinished.cut(self._streamed[slot]))
+        return self._built(unfinished.rest(whole))
 
 
 class StockOverlay(Overlay):
@@ -350,6 +373,7 @@ class StockOverlay(Overlay):
     def __init__(self) -> None:
         """Start, and do nothing more."""
         self.run = NO_RUN
+        self.held = tuple
         self._failed = True
 
     def dropped(self, count: int) -> bool:  # noqa: ARG002 - none may be
@@ -359,35 +383,6 @@ class StockOverlay(Overlay):
     def send(self, event: Event) -> Sequence[Event]:
         """The event."""
         return (event,)
-
-
-class _Edits:
-    """Changes made to upstream's objects, which can be taken back."""
-
-    __slots__ = ("_made",)
-
-    def __init__(self) -> None:
-        self._made: list[tuple[Any, str, Any]] = []
-
-    def set(self, target: Any, name: str, value: Any) -> None:
-        before = getattr(target, name)
-        setattr(target, name, value)
-        self._made.append((target, name, before))
-
-    def apply(self, changes: Iterable[Change]) -> None:
-        for target, name, value in changes:
-            self.set(target, name, value)
-
-    def correct(self, item: Item, corrections: dict[str, str]) -> None:
-        for field, value in corrections.items():
-            self.set(item, field, value)
-
-    def undo(self) -> None:
-        while self._made:
-            target, name, value = self._made.pop()
-            # What could be set can be set back; if not, the stream matters more.
-            with contextlib.suppress(Exception):
-                setattr(target, name, value)
 
 
 def _json(item: Item) -> str:

@@ -98,7 +98,7 @@ def apply(module: Any) -> None:
     needless = {name for name, _ in left_out}
     stream.configure(
         classes,
-        openai_vocabulary=vocabulary.PATCH.name not in needless,
+        openai_vocabulary=vocabulary.is_openais(switches),
         misfit=withdraw,
     )
     try:

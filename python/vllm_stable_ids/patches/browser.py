@@ -38,7 +38,7 @@ def applies(serving: Any) -> bool:
 
 
 async def one_lifecycle(
-    upstream: AsyncIterator[Event], dropped: Callable[[int], bool]
+    upstream: AsyncIterator[Event], dropped: Callable[[int], bool], held: Held
 ) -> AsyncGenerator[Event]:
     """The events of `upstream`, each browser call told once.
 
@@ -48,9 +48,9 @@ async def one_lifecycle(
 
     Args:
         upstream: vLLM's stream. It is closed when this one is.
+        held: Where events are held back; what makes the end of the stream takes them from there.
         dropped: Asked whether so many events may be left out, so that numbers can be closed up.
     """
-    held = _Held()
     try:
         try:
             async for event in upstream:
@@ -68,12 +68,13 @@ async def one_lifecycle(
             await aclose()
 
 
-class _Held:
+class Held:
     """The events of a browser call that may turn out to be told a second time."""
 
     __slots__ = ("_events",)
 
     def __init__(self) -> None:
+        """Hold nothing yet."""
         self._events: list[Event] = []
 
     def take(self, event: Event, dropped: Callable[[int], bool]) -> list[Event]:
@@ -121,7 +122,7 @@ PATCH = Patch(
         "when that is complete as a `web_search_call`."
     ),
     upstream=(),
-    versions="0.15 to 0.33",
+    versions="0.25 to 0.33",
     delete_when="vLLM announces a browser call once",
     not_needed=lambda _module, _settings: None,
 )

@@ -48,7 +48,9 @@ async def _stream(call: Call) -> AsyncGenerator[Event]:
     overlay = _open(context)
     upstream = call.proceed()
     if browser.applies(call.instance):
-        upstream = browser.one_lifecycle(upstream, overlay.dropped)
+        held = browser.Held()
+        overlay.held = held.release
+        upstream = browser.one_lifecycle(upstream, overlay.dropped, held)
     event = None
     try:
         run_class, from_id, from_index, item_id, slot, shift, say = overlay.run

@@ -12,11 +12,21 @@ if TYPE_CHECKING:
     from vllm_stable_ids.settings import Settings
 
 
+def is_openais(settings: Settings) -> bool:
+    """Whether the events are to have, or have anyway, the names of the API."""
+    return settings.vocabulary or not _has_own_names()
+
+
+def _has_own_names() -> bool:
+    protocol = importlib.import_module(PROTOCOL_MODULE)
+    return hasattr(protocol, "ResponseReasoningPartAddedEvent")
+
+
 def not_needed(_module: Any, settings: Settings) -> str | None:
     """Why `response.reasoning_part.*` is not renamed here."""
     if not settings.vocabulary:
         return "VLLM_STABLE_IDS_VOCABULARY is off"
-    if not hasattr(importlib.import_module(PROTOCOL_MODULE), "ResponseReasoningPartAddedEvent"):
+    if not _has_own_names():
         return "this vLLM has OpenAI's event names"
     return None
 

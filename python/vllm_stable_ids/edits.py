@@ -1,0 +1,46 @@
+"""Changes to upstream's objects, and how they are taken back."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Change = tuple[Any, str, Any]
+    """An object, the field of it to set, and the value."""
+
+
+class Edits:
+    """Changes made to upstream's objects, which can be taken back."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        """Start with no change made."""
+        self._made: list[tuple[Any, str, Any]] = []
+
+    def set(self, target: Any, name: str, value: Any) -> None:
+        """Set a field."""
+        before = getattr(target, name)
+        setattr(target, name, value)
+        self._made.append((target, name, before))
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Set several fields."""
+        for target, name, value in changes:
+            self.set(target, name, value)
+
+    def correct(self, item: Any, corrections: dict[str, str]) -> None:
+        """Set fields of an item."""
+        for field, value in corrections.items():
+            self.set(item, field, value)
+
+    def undo(self) -> None:
+        """Take every change back."""
+        while self._made:
+            target, name, value = self._made.pop()
+            # What could be set can be set back; if not, the stream matters more.
+            with contextlib.suppress(Exception):
+                setattr(target, name, value)
