@@ -168,3 +168,10 @@ class Ledger:
 
     def report(self) -> dict[str, int]:
         """How often each kind of change was made."""
+
+def run_proxy(args: list[str]) -> int:
+    """Run the reverse proxy until it is told to end; returns its exit status.
+
+    Args:
+        args: The name of the program, then its arguments; see `docs/proxy.md`.
+    """

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vllm_stable_ids._core import run_proxy
 from vllm_stable_ids.rewriter import SseRewriter
 
 if TYPE_CHECKING:
@@ -48,6 +50,17 @@ def rewrite(
     gave_up = rewriter.report()["gave_up"]
     if gave_up is not None:
         typer.echo(f"vllm-stable-ids: unchanged from some frame on: {gave_up}", err=True)
+
+
+@app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def proxy(context: typer.Context) -> None:
+    """Stand in front of a server, as a reverse proxy; `proxy --help` tells how."""
+    # Python would only note a signal, and act when the proxy has ended.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    raise typer.Exit(run_proxy(["vllm-stable-ids proxy", *context.args]))
 
 
 def _chunks(file: Path | None) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 //!
 //! Thin on purpose: it turns Python values into the core's and back, and decides nothing.
 
+mod proxy;
 mod rewriter;
 
 use std::collections::BTreeMap;
@@ -237,6 +238,8 @@ fn no_slot(slot: usize) -> PyErr {
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::proxy::run;
     #[pymodule_export]
     use super::rewriter::PySseRewriter;
     #[pymodule_export]

@@ -1,0 +1,122 @@
+//! The command line, and what it says.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use tracing::level_filters::LevelFilter;
+
+use crate::server::Config;
+use crate::tls;
+use crate::upstream::Address;
+
+/// Keep the ids of a Responses API stream stable, in front of a server.
+///
+/// Event streams of /v1/responses and /v1/responses/{id} leave it with one identity for each
+/// output item; everything else passes as it is.
+#[derive(Debug, Parser)]
+#[command(name = "vllm-stable-ids-proxy", version)]
+pub(crate) struct Args {
+    /// The server to stand in front of; repeat it for several.
+    #[arg(long, required = true, value_name = "http://ADDRESS:PORT")]
+    upstream: Vec<Address>,
+
+    /// Where clients connect.
+    #[arg(long, default_value = "127.0.0.1:8001", value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+
+    /// Where /health, /ready and /metrics are; off if left out.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    admin: Option<SocketAddr>,
+
+    /// Serve TLS with this certificate chain (PEM).
+    #[arg(long, requires = "tls_key", value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+
+    /// The key of --tls-cert (PEM).
+    #[arg(long, requires = "tls_cert", value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+
+    /// Trust these authorities for https upstreams (PEM), instead of the system's.
+    #[arg(long, value_name = "FILE")]
+    upstream_ca: Option<PathBuf>,
+
+    /// How long to wait for open streams after SIGTERM.
+    #[arg(long, default_value_t = 300, value_name = "SECONDS")]
+    drain: u64,
+
+    /// What to log, on standard error.
+    #[arg(long, value_enum, default_value_t = LogLevel::Warn, value_name = "LEVEL")]
+    log_level: LogLevel,
+
+    /// How to log.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
+    log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+impl Args {
+    /// Starts to log as asked. What the process logs to already, stays.
+    pub(crate) fn start_log(&self) {
+        let level = match self.log_level {
+            LogLevel::Error => LevelFilter::ERROR,
+            LogLevel::Warn => LevelFilter::WARN,
+            LogLevel::Info => LevelFilter::INFO,
+            LogLevel::Debug => LevelFilter::DEBUG,
+        };
+        let log = tracing_subscriber::fmt()
+            .with_max_level(level)
+            .with_ansi(false)
+            .with_target(false)
+            .with_writer(std::io::stderr);
+        // An error means that the process logs somewhere already.
+        let _ = match self.log_format {
+            LogFormat::Text => log.try_init(),
+            LogFormat::Json => log.json().flatten_event(true).try_init(),
+        };
+    }
+
+    /// Reads the files that were named.
+    ///
+    /// # Errors
+    ///
+    /// A message for the user, where a file cannot be read or used.
+    pub(crate) fn into_config(self) -> Result<Config, String> {
+        let read = |path: &PathBuf| {
+            fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        };
+        let tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(cert), Some(key)) => Some(tls::for_clients(&read(cert)?, &read(key)?)?),
+            _ => None,
+        };
+        let authorities = self.upstream_ca.as_ref().map(read).transpose()?;
+        let upstream_tls = if self.upstream.iter().any(Address::is_https) {
+            Some(tls::for_upstreams(authorities.as_deref())?)
+        } else {
+            None
+        };
+        Ok(Config {
+            listen: self.listen,
+            admin: self.admin,
+            tls,
+            upstream_tls,
+            drain: Duration::from_secs(self.drain),
+            ..Config::new(self.upstream)
+        })
+    }
+}

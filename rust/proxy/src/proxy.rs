@@ -1,0 +1,308 @@
+//! The way of a request: checked, sent to an upstream, answered.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::ClientConfig;
+use tokio_util::task::TaskTracker;
+
+use crate::BoxError;
+use crate::affinity::{Affinity, Learner, previous_response_id};
+use crate::balance::Balancer;
+use crate::body::Answer;
+use crate::connect::{Connector, connector};
+use crate::headers::{self, Peer};
+use crate::metrics::Metrics;
+use crate::route::Route;
+use crate::stream::Rewritten;
+use crate::upload::{Unread, Upload};
+use crate::upstream::Upstream;
+
+/// uvicorn closes a connection that was idle for 5 seconds. One that is used in that moment
+/// loses its request.
+const KEPT_IDLE: Duration = Duration::from_secs(3);
+
+/// How much of a request is read to find the response it goes on from.
+const READ_AHEAD: u64 = 1 << 20;
+
+pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// What all requests share.
+pub(crate) struct Proxy {
+    client: Client<Connector, Upload>,
+    balancer: Arc<Balancer>,
+    /// Only with several upstreams.
+    affinity: Option<Arc<Affinity>>,
+    metrics: Arc<Metrics>,
+    /// Connections that are no HTTP any more.
+    tunnels: TaskTracker,
+}
+
+/// Where a request is sent.
+struct Target {
+    upstream: Arc<Upstream>,
+    /// Whether another may be asked instead.
+    any: bool,
+}
+
+impl Proxy {
+    pub(crate) fn new(tls: ClientConfig, balancer: Arc<Balancer>, metrics: Arc<Metrics>) -> Self {
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(KEPT_IDLE)
+            .build(connector(tls));
+        let several = balancer.all().len() > 1;
+        Self {
+            client,
+            balancer,
+            affinity: several.then(|| Arc::new(Affinity::new())),
+            metrics,
+            tunnels: TaskTracker::new(),
+        }
+    }
+
+    pub(crate) fn tunnels(&self) -> &TaskTracker {
+        &self.tunnels
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+        self.metrics.requests.inc();
+        let Some(path) = proper_path(&request) else {
+            self.metrics.refused.inc();
+            return refusal(StatusCode::BAD_REQUEST, "this is no request for a proxy");
+        };
+        match self.forward(request, path, peer).await {
+            Ok(response) => response,
+            Err(error) if is_clients(&*error) => {
+                self.metrics.refused.inc();
+                refusal(
+                    StatusCode::BAD_REQUEST,
+                    "the body of the request cannot be read",
+                )
+            }
+            Err(error) => {
+                self.metrics.upstream_failures.inc();
+                tracing::warn!(error = causes(&*error), "no upstream answered");
+                refusal(
+                    StatusCode::BAD_GATEWAY,
+                    "the server behind this proxy cannot be reached",
+                )
+            }
+        }
+    }
+
+    async fn forward(
+        &self,
+        request: Request<Incoming>,
+        path: PathAndQuery,
+        peer: Peer,
+    ) -> Result<Response<Body>, BoxError> {
+        let (mut parts, body) = request.into_parts();
+        let route = Route::of(&parts.method, path.path());
+        let mut came = Instant::now();
+        let (upload, previous) = if self.affinity.is_some() && route == Route::Create {
+            let (upload, text) = Upload::read_ahead(body, READ_AHEAD).await?;
+            came = Instant::now();
+            (upload, text.as_deref().and_then(previous_response_id))
+        } else {
+            (Upload::new(body), None)
+        };
+        let upgrade = headers::upgrade(&parts.headers);
+        let client_side = upgrade
+            .as_ref()
+            .and_then(|_| parts.extensions.remove::<OnUpgrade>());
+        // HTTP/2 has it in the URI.
+        if let (false, Some(authority)) = (parts.headers.contains_key(HOST), parts.uri.authority())
+        {
+            parts.headers.insert(HOST, authority.as_str().parse()?);
+        }
+        headers::to_upstream(&mut parts.headers, parts.version, peer, upgrade.as_ref());
+        if route.is_rewritten() {
+            headers::ask_for_identity(&mut parts.headers);
+        }
+        let response_id = previous.as_deref().or(route.response_id());
+        let mut target = self.target(response_id)?;
+        let mut attempts = self.balancer.all().len();
+        loop {
+            let mut outgoing = Request::new(upload.clone());
+            *outgoing.method_mut() = parts.method.clone();
+            *outgoing.uri_mut() = target.upstream.address.at(path.clone())?;
+            *outgoing.headers_mut() = parts.headers.clone();
+            let open = target.upstream.begin();
+            let before = came.elapsed();
+            match self.client.request(outgoing).await {
+                Ok(response) => {
+                    let response = response.map(|body| Answer::new(body, open));
+                    return Ok(self.pass_on(
+                        response,
+                        route,
+                        &target.upstream,
+                        client_side,
+                        before,
+                    ));
+                }
+                Err(error) if error.is_connect() => {
+                    attempts -= 1;
+                    if self.balancer.all().len() > 1 {
+                        self.balancer.set_up(&target.upstream, false);
+                        self.metrics.upstream_up(&target.upstream);
+                    }
+                    if !target.any || attempts == 0 {
+                        return Err(error.into());
+                    }
+                    target = self.target(None)?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The upstream that made `response_id`, or else any.
+    fn target(&self, response_id: Option<&str>) -> Result<Target, BoxError> {
+        let made = response_id.and_then(|id| self.affinity.as_ref()?.find(id));
+        let any = made.is_none();
+        let upstream = made.or_else(|| self.balancer.pick());
+        Ok(Target {
+            upstream: upstream.ok_or("there is no upstream")?,
+            any,
+        })
+    }
+
+    /// Makes an answer of upstream's the one to the client.
+    fn pass_on(
+        &self,
+        mut response: Response<Answer>,
+        route: Route,
+        upstream: &Arc<Upstream>,
+        client_side: Option<OnUpgrade>,
+        before: Duration,
+    ) -> Response<Body> {
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            return self.switch_protocols(response, client_side);
+        }
+        *response.version_mut() = Version::HTTP_11;
+        headers::remove_hop_by_hop(response.headers_mut());
+        let status = response.status();
+        let is_whole = status.is_success() && status != StatusCode::PARTIAL_CONTENT;
+        if !route.is_rewritten() || !is_whole {
+            return response.map(boxed);
+        }
+        let affinity = self.affinity.as_ref();
+        let learner = affinity.map(|known| Learner::new(Arc::clone(known), Arc::clone(upstream)));
+        if !headers::is_event_stream(response.headers()) {
+            return response.map(|answer| boxed(answer.shown_to(learner)));
+        }
+        if headers::is_encoded(response.headers()) {
+            self.metrics.encoded.inc();
+            tracing::warn!("upstream compressed an event stream, which passes as it is");
+            return response.map(boxed);
+        }
+        headers::remove_about_the_bytes(response.headers_mut());
+        let metrics = Arc::clone(&self.metrics);
+        response.map(|answer| Rewritten::new(answer, learner, metrics, before).boxed_unsync())
+    }
+
+    /// Joins both sides once they have left HTTP, until both have ended.
+    fn switch_protocols(
+        &self,
+        mut response: Response<Answer>,
+        client_side: Option<OnUpgrade>,
+    ) -> Response<Body> {
+        let Some(client_side) = client_side else {
+            return refusal(
+                StatusCode::BAD_GATEWAY,
+                "upstream left HTTP without being asked to",
+            );
+        };
+        let protocol = headers::upgrade(response.headers());
+        let upstream_side = hyper::upgrade::on(&mut response);
+        headers::remove_hop_by_hop(response.headers_mut());
+        if let Some(protocol) = protocol {
+            headers::switch_to(response.headers_mut(), protocol);
+        }
+        let (parts, answer) = response.into_parts();
+        self.tunnels.spawn(async move {
+            if let (Ok(client), Ok(upstream)) = tokio::join!(client_side, upstream_side) {
+                let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
+                // That one side is gone ends the other; neither wants to know why.
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut upstream).await;
+            }
+            drop(answer);
+        });
+        Response::from_parts(parts, empty())
+    }
+}
+
+/// The path of a request, if it is one that can be sent on.
+fn proper_path(request: &Request<Incoming>) -> Option<PathAndQuery> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let hosts = (hosts.next(), hosts.next());
+    let has_host = match request.version() {
+        Version::HTTP_11 => matches!(hosts, (Some(_), None)),
+        _ => hosts.1.is_none(),
+    };
+    let path = request.uri().path_and_query()?;
+    let is_proper = has_host && request.method() != Method::CONNECT && path.path().starts_with('/');
+    is_proper.then(|| path.clone())
+}
+
+fn boxed(answer: Answer) -> Body {
+    answer.map_err(Into::into).boxed_unsync()
+}
+
+fn empty() -> Body {
+    http_body_util::Empty::new()
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
+/// An answer of the proxy's own, in the form of the API's errors.
+fn refusal(status: StatusCode, message: &str) -> Response<Body> {
+    let text = serde_json::json!({
+        "error": {"message": message, "type": "proxy_error", "param": null, "code": status.as_u16()}
+    })
+    .to_string();
+    let length = HeaderValue::from(text.len());
+    let body = Full::from(text).map_err(|never| match never {});
+    let mut response = Response::new(body.boxed_unsync());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONTENT_LENGTH, length);
+    response
+}
+
+/// Whether an error is that a client's body does not come as it should.
+fn is_clients(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<Unread>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// An error with what caused it. None of them quote a request or an answer.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,249 @@
+//! The program: its arguments, its log, its end.
+
+use std::net::SocketAddr;
+use std::process::{ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::{Child, ChildStderr, Command};
+
+use crate::bed::{delta, opening, soon};
+use crate::client::{Client, ask, create, get};
+use crate::fake::Fake;
+
+fn program(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vllm-stable-ids-proxy"));
+    command.args(args).kill_on_drop(true).stdin(Stdio::null());
+    command
+}
+
+/// A proxy in a process of its own, with its log.
+struct Running {
+    child: Child,
+    log: BufReader<ChildStderr>,
+    address: SocketAddr,
+}
+
+impl Running {
+    async fn before(upstream: SocketAddr, more: &[&str]) -> Self {
+        let url = format!("http://{upstream}");
+        let args = [
+            "--upstream",
+            &url,
+            "--listen",
+            "127.0.0.1:0",
+            "--log-format",
+            "json",
+        ];
+        let mut child = program(&[&args, more].concat())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut log = BufReader::new(child.stderr.take().expect("a log"));
+        let mut line = String::new();
+        soon(log.read_line(&mut line)).await.expect("a line");
+        let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!(line["message"], "listening");
+        let address = line["address"].as_str().expect("an address");
+        let address = address.parse().expect("an address");
+        Self {
+            child,
+            log,
+            address,
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().expect("it runs").to_string();
+        let sent = std::process::Command::new("kill")
+            .args(["-s", name, &id])
+            .status();
+        assert!(sent.expect("kill").success());
+    }
+
+    async fn end(mut self) -> (ExitStatus, String) {
+        let status = soon(self.child.wait()).await.expect("an end");
+        let mut log = String::new();
+        self.log.read_to_string(&mut log).await.expect("text");
+        (status, log)
+    }
+}
+
+/// An upstream whose stream goes on for a while.
+async fn slow() -> Fake {
+    Fake::new(|_, mut wire| async move {
+        wire.begin().await;
+        wire.chunk(opening("resp_secret")).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        wire.chunk(delta(2, "secret")).await;
+        wire.end().await;
+        Some(wire)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_lets_open_streams_end() {
+    for name in ["TERM", "INT"] {
+        let upstream = slow().await;
+        let proxy = Running::before(upstream.address, &["--log-level", "info"]).await;
+        let mut idle = Client::new(proxy.address).await;
+        idle.send("").await;
+        let mut client = Client::new(proxy.address).await;
+        client.send(create("")).await;
+        client.head().await;
+        client.chunk().await.expect("a chunk");
+        proxy.signal(name);
+        soon(async { while TcpStream::connect(proxy.address).await.is_ok() {} }).await;
+        let rest = client.chunks().await.expect("a clean end");
+        assert!(rest.ends_with(&delta(2, "secret")));
+        let (status, log) = proxy.end().await;
+        assert_eq!(status.code(), Some(0), "{log}");
+        assert!(log.contains("\"message\":\"draining\""), "{log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn draining_comes_to_an_end() {
+    let upstream = Fake::new(|_, mut wire| async move {
+        wire.begin().await;
+        wire.chunk(opening("resp_1")).await;
+        wire.closed().await;
+        None
+    })
+    .await;
+    for (drain, signals) in [("1", 1), ("300", 2)] {
+        let args = ["--log-level", "info", "--drain", drain];
+        let proxy = Running::before(upstream.address, &args).await;
+        let mut client = Client::new(proxy.address).await;
+        client.send(create("")).await;
+        client.head().await;
+        for _ in 0..signals {
+            proxy.signal("TERM");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        client.chunks().await.expect_err("no clean end");
+        assert_eq!(proxy.end().await.0.code(), Some(1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_quotes_nothing() {
+    let upstream = Fake::new(|request, mut wire| async move {
+        if request.is_for("GET /v1/secret") {
+            return None;
+        }
+        wire.begin().await;
+        wire.chunk(opening("resp_secret")).await;
+        wire.chunk(delta(2, "secret")).await;
+        None
+    })
+    .await;
+    let proxy = Running::before(upstream.address, &["--log-level", "debug"]).await;
+    let mut client = Client::new(proxy.address).await;
+    client
+        .send(create("authorization: Bearer secret\r\n"))
+        .await;
+    client.head().await;
+    client.chunks().await.expect_err("no clean end");
+    assert_eq!(get(proxy.address, "/v1/secret").await.status(), "502");
+    ask(proxy.address, "GET /secret HTTP/1.1\r\nsecret\r\n\r\n").await;
+    proxy.signal("TERM");
+    let (_, log) = proxy.end().await;
+    assert!(
+        log.contains("upstream failed in the middle of a stream"),
+        "{log}"
+    );
+    assert!(!log.contains("secret"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_quiet_when_all_is_well() {
+    let upstream = slow().await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let url = format!("http://{}", upstream.address);
+    let child = program(&["--upstream", &url, "--listen", &address.to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    soon(async { while TcpStream::connect(address).await.is_err() {} }).await;
+    assert_eq!(ask(address, create("")).await.status(), "200");
+    let id = child.id().expect("it runs").to_string();
+    std::process::Command::new("kill")
+        .arg(&id)
+        .status()
+        .expect("kill");
+    let output = soon(child.wait_with_output()).await.expect("an end");
+    assert!(output.status.success());
+    assert_eq!(text(&output), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arguments_that_make_no_sense_are_explained() {
+    let here = env!("CARGO_MANIFEST_DIR");
+    let upstream = ["--upstream", "http://127.0.0.1:1"];
+    for (args, message) in [
+        (&[][..], "--upstream"),
+        (&["--upstream", "127.0.0.1:8000"], "http://127.0.0.1:8000"),
+        (&["--upstream", "ftp://x"], "http or https is wanted"),
+        (&["--upstream", "http://x/v1"], "a path has no place here"),
+        (&["--upstream", "http://u:p@x"], "a user or password"),
+        (&[upstream[0], upstream[1], "--listen", "8001"], "--listen"),
+        (&[upstream[0], upstream[1], "--tls-cert", "x"], "--tls-key"),
+        (
+            &[
+                upstream[0],
+                upstream[1],
+                "--tls-cert",
+                "none",
+                "--tls-key",
+                "none",
+            ],
+            "cannot read none",
+        ),
+        (
+            &[
+                "--upstream",
+                "https://x",
+                "--upstream-ca",
+                &format!("{here}/Cargo.toml"),
+            ],
+            "no certificate",
+        ),
+        (&[upstream[0], upstream[1], "--upsteam", "x"], "--upstream"),
+    ] {
+        let output = soon(program(args).output()).await.expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output));
+        assert!(
+            text(&output).contains(message),
+            "{args:?}: {}",
+            text(&output)
+        );
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let args = [upstream[0], upstream[1], "--listen", &address];
+    let output = soon(program(&args).output()).await.expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output).contains("cannot listen at"),
+        "{}",
+        text(&output)
+    );
+    let output = soon(program(&["--help"]).output()).await.expect("it runs");
+    assert!(output.status.success());
+    assert!(
+        text(&output).contains("Usage: vllm-stable-ids-proxy "),
+        "{}",
+        text(&output)
+    );
+}
+
+fn text(output: &Output) -> String {
+    let bytes = [&output.stdout[..], &output.stderr].concat();
+    String::from_utf8(bytes).expect("text")
+}
