@@ -169,6 +169,34 @@ class Ledger:
     def report(self) -> dict[str, int]:
         """How often each kind of change was made."""
 
+@final
+class Checker:
+    """Judges the bytes of one event stream by the decisions of the rewriter.
+
+    It does no I/O and does not raise for anything a server sends. How the bytes are cut into
+    pieces makes no difference to the verdict.
+    """
+
+    def __new__(cls) -> Checker:
+        """Start a stream."""
+
+    def feed(self, data: bytes) -> None:
+        """Take in what has come.
+
+        Raises:
+            ValueError: The stream has ended.
+        """
+
+    def finish(self) -> str:
+        """End the stream; returns the verdict as JSON, `stream` of `docs/check.md`.
+
+        It has one member more: `outcome`, which is `kept`, `broken`, `cut`, `limit` or
+        `no_stream`.
+
+        Raises:
+            ValueError: The stream has ended.
+        """
+
 def run_proxy(args: list[str]) -> int:
     """Run the reverse proxy until it is told to end; returns its exit status.
 

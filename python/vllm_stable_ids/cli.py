@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vllm_stable_ids._core import run_proxy
+from vllm_stable_ids.check.command import check
 from vllm_stable_ids.rewriter import SseRewriter
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="
 @app.callback()
 def main() -> None:
     """Keep the ids of a Responses API stream stable."""
+
+
+app.command()(check)
 
 
 @app.command()

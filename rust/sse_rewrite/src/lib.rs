@@ -35,9 +35,12 @@
 //! | `held` | keeps each item as it was sent, to be put back |
 //! | `run` | sends deltas like the last one on without reading them |
 //! | `resumed` | streams that are joined after their beginning |
+//!
+//! [`Checker`] changes nothing: it runs the rewriter and tells what that found wrong.
 
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod content_index;
 mod directory;
 mod entry;
@@ -65,6 +68,9 @@ mod translate;
 pub mod vocabulary;
 mod walk;
 
+pub use check::Checker;
+pub use check::breach::{Breach, Fault, Rule};
+pub use check::verdict::{Outcome, Verdict};
 pub use content_index::{Parts, Step};
 pub use identity::{Field, Identity};
 pub use item::{Item, NotAnItem, Payload};

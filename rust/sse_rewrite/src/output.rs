@@ -16,7 +16,7 @@ pub(crate) struct Output {
     /// The items.
     pub(crate) items: Vec<Item>,
     /// Whether it has elements that are no items.
-    has_others: bool,
+    pub(crate) has_others: bool,
 }
 
 #[derive(Debug)]

@@ -43,6 +43,8 @@ pub enum Insert {
 pub struct Terminal {
     /// The terminal output: for each slot in turn, where its item comes from.
     pub output: Vec<Source>,
+    /// For each slot that was streamed, the position where upstream's output tells of it.
+    pub pairs: Vec<Option<usize>>,
     /// What to send before the terminal event, in order.
     pub inserts: Vec<Insert>,
 }
@@ -64,9 +66,11 @@ impl Ledger {
         let mut leftover: Vec<bool> = vec![true; rebuilt.len()];
         let mut result = Terminal {
             output: Vec::with_capacity(pairs.len()),
+            pairs,
             inserts: Vec::new(),
         };
-        for (slot, pair) in pairs.into_iter().enumerate() {
+        for slot in 0..result.pairs.len() {
+            let pair = result.pairs.get(slot).copied().flatten();
             let twin = pair.and_then(|index| Some((index, rebuilt.get(index)?)));
             if let Some(unpaired) = pair.and_then(|index| leftover.get_mut(index)) {
                 *unpaired = false;

@@ -1,5 +1,6 @@
 //! The rewriter of event streams: bytes in, bytes out.
 
+use crate::check::Watch;
 use crate::frame::{Frame, FrameScanner};
 use crate::policy::{GaveUp, Policy};
 use crate::report::Report;
@@ -46,11 +47,20 @@ impl SseRewriter {
     /// A rewriter for one stream.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
+        Self::with(Watch::default(), policy)
+    }
+
+    /// A rewriter whose decisions are recorded.
+    pub(crate) fn watched(policy: Policy) -> Self {
+        Self::with(Watch::recording(), policy)
+    }
+
+    fn with(watch: Watch, policy: Policy) -> Self {
         Self {
             policy,
             scanner: FrameScanner::default(),
             pending: Vec::new(),
-            translator: Translator::new(policy),
+            translator: Translator::new(policy, watch),
             started: false,
             last_sent: true,
             gave_up: None,
@@ -133,6 +143,11 @@ impl SseRewriter {
     #[must_use]
     pub fn report(&self) -> &Report {
         self.translator.report()
+    }
+
+    /// Who is told what is decided.
+    pub(crate) fn watch(&mut self) -> &mut Watch {
+        &mut self.translator.watch
     }
 
     /// Why the stream passes unchanged, if it does.

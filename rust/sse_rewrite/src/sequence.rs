@@ -43,14 +43,28 @@ impl Sequence {
         self.touched = true;
     }
 
+    /// Whether the event that upstream numbered `upstream` is not after the one before it.
+    #[must_use]
+    pub fn is_behind(&self, upstream: u64) -> bool {
+        let shifted = self.shifted(upstream);
+        self.last_sent.is_some_and(|last| shifted <= last)
+    }
+
+    fn shifted(&self, upstream: u64) -> u64 {
+        upstream.saturating_add_signed(self.shift)
+    }
+
     /// The number under which the event that upstream numbered `upstream` is sent.
     pub fn number(&mut self, upstream: u64) -> u64 {
-        let shifted = upstream.saturating_add_signed(self.shift);
+        let shifted = self.shifted(upstream);
         if self.trusted {
             return shifted;
         }
         let number = match self.last_sent {
-            Some(last) if shifted <= last || (self.touched && shifted > last.saturating_add(1)) => {
+            Some(last)
+                if self.is_behind(upstream)
+                    || (self.touched && shifted > last.saturating_add(1)) =>
+            {
                 self.touched = true;
                 last.saturating_add(1)
             }

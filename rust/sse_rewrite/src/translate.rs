@@ -3,10 +3,13 @@
 //! This is the second adapter on the ledger, the one for bytes: it reads an event's spans,
 //! asks, and replaces spans. A frame that it has no edit for is not touched (C9).
 
+mod terminal;
+
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
+use crate::check::{Recorder, Watch};
 use crate::content_index::{Parts, Step};
 use crate::fields::{Fields, member_text};
 use crate::frame::Frame;
@@ -15,10 +18,8 @@ use crate::identity::Field;
 use crate::item::Item;
 use crate::ledger::{Decision, Ledger};
 use crate::lifecycle::{Event, Lifecycle, ReasoningParts};
-use crate::output::{Output, Piece};
 use crate::pairing::is_call;
 use crate::policy::{GaveUp, Policy};
-use crate::reconcile::{Insert, Source};
 use crate::report::{Change, Report};
 use crate::run::Run;
 use crate::sequence::Sequence;
@@ -47,6 +48,7 @@ pub(crate) enum Translated {
 #[derive(Debug)]
 pub(crate) struct Translator {
     policy: Policy,
+    pub(crate) watch: Watch,
     ledger: Ledger,
     sequence: Sequence,
     /// The number to expect next, where events have numbers.
@@ -72,9 +74,10 @@ struct Open<'a> {
 }
 
 impl Translator {
-    pub(crate) fn new(policy: Policy) -> Self {
+    pub(crate) fn new(policy: Policy, watch: Watch) -> Self {
         Self {
             policy,
+            watch,
             ledger: Ledger::new(policy),
             sequence: Sequence::default(),
             next_number: None,
@@ -97,6 +100,7 @@ impl Translator {
         self.run = None;
         let json = &*frame.data;
         let Some(fields) = Fields::read(json) else {
+            self.watch.note(|seen| seen.unreadable(json));
             return Ok(Translated::Same);
         };
         let stated = fields.event_type.clone();
@@ -115,9 +119,12 @@ impl Translator {
         }
         // Text that only looks like JSON is nobody's event: it passes.
         if serde_json::from_slice::<IgnoredAny>(json).is_err() {
+            self.watch.note(|seen| seen.unreadable(json));
             return Ok(Translated::Same);
         }
         let number = count(json, fields.sequence_number.as_ref());
+        self.watch
+            .note(|seen| seen.event(json, &fields, event_type, kind, number));
         let mut open = Open {
             json,
             fields,
@@ -130,6 +137,7 @@ impl Translator {
             self.begun = true;
             if kind != EventKind::Created && number != Some(0) {
                 self.ledger.resume();
+                self.watch.note(Recorder::joins);
             }
         }
         let report = self.ledger.report;
@@ -152,6 +160,8 @@ impl Translator {
             self.run = Run::begin(frame, open.fields.start, edits, counts);
         }
         if let Some(number) = open.number {
+            self.watch
+                .note(|seen| seen.numbered(number, self.sequence.is_behind(number)));
             let sent = self.sequence.number(number);
             if sent != number {
                 open.set("sequence_number", sent.to_string());
@@ -177,6 +187,12 @@ impl Translator {
             return None;
         }
         let mut sent = None;
+        self.watch.note(|seen| {
+            seen.again(found.number);
+            if let Some(number) = found.number {
+                seen.numbered(number, self.sequence.is_behind(number));
+            }
+        });
         if let Some(number) = found.number {
             self.next_number = Some(number.saturating_add(1));
             sent = Some(self.sequence.number(number));
@@ -207,10 +223,16 @@ impl Translator {
                 let drops = begins_again
                     && matches!(event_type, "response.in_progress" | "response.queued");
                 self.repeats_beginning = drops;
+                if drops {
+                    self.watch.note(|seen| seen.created(None, false));
+                }
                 Ok(!drops)
             }
             // What comes after the end has no place in the response.
-            _ if self.ledger.finished && kind != EventKind::Terminal => Ok(true),
+            _ if self.ledger.finished && kind != EventKind::Terminal => {
+                self.watch.note(Recorder::after_end);
+                Ok(true)
+            }
             EventKind::Added | EventKind::Done => self.whole_item(open, kind),
             EventKind::Scoped(scope) => self.scoped(open, event_type, &scope),
             EventKind::Terminal => {
@@ -222,7 +244,9 @@ impl Translator {
 
     fn created(&mut self, open: &Open) -> bool {
         let id = member_text(open.json, open.fields.response.as_ref(), "id");
-        if !self.ledger.created(id.as_deref()) {
+        let begins = self.ledger.created(id.as_deref());
+        self.watch.note(|seen| seen.created(id.as_deref(), begins));
+        if !begins {
             self.repeats_beginning = true;
             return false;
         }
@@ -245,7 +269,7 @@ impl Translator {
             self.ledger.done(index, item.as_ref())?
         };
         let Some(slot) = self.placed(open, decision, index)? else {
-            return Ok(decision != Decision::Drop);
+            return Ok(self.passes(decision, item.as_ref()));
         };
         let (Some(span), Some(item)) = (span, item) else {
             return Ok(true);
@@ -256,6 +280,8 @@ impl Translator {
             Parts::trusted()
         };
         let corrections = self.ledger.corrections(slot, &item.identity);
+        self.watch
+            .note(|seen| seen.told(slot, index, &item.identity, self.ledger.identity(slot)));
         if let Some(text) = corrected(text, &corrections) {
             open.edits.replace(span, text.clone());
             self.held.keep(slot, text)?;
@@ -272,7 +298,7 @@ impl Translator {
         let item_id = item_id.and_then(|span| walk::text(open.json, span));
         let decision = self.ledger.mentioned(scope, index, item_id.as_deref())?;
         let Some(slot) = self.placed(open, decision, index)? else {
-            return Ok(decision != Decision::Drop);
+            return Ok(self.passes(decision, None));
         };
         let announced = self.ledger.identity(slot);
         let announced = announced.and_then(|identity| identity.id.as_deref());
@@ -280,6 +306,9 @@ impl Translator {
         if let Some(announced) =
             announced.filter(|announced| must_name && item_id.as_deref() != Some(announced))
         {
+            let said = item_id.as_deref();
+            self.watch
+                .note(|seen| seen.named(slot, Field::Id, said, announced));
             open.set("item_id", quoted(announced));
         }
         self.names_in_event(open, slot);
@@ -290,6 +319,7 @@ impl Translator {
             let is_wanted = upstream.is_some() || index.is_none();
             if let Some(place) = place.filter(|&place| is_wanted && upstream != Some(place)) {
                 self.ledger.report.count(Change::PartMoved);
+                self.watch.note(|seen| seen.part(slot, upstream, place));
                 open.set("content_index", place.to_string());
             }
         }
@@ -311,6 +341,8 @@ impl Translator {
             if let (Some(said), Some(announced)) = (said, identity.get(field))
                 && said != announced
             {
+                self.watch
+                    .note(|seen| seen.named(slot, field, Some(&said), announced));
                 differ.push((field.key(), quoted(announced)));
             }
         }
@@ -320,6 +352,16 @@ impl Translator {
         for (name, value) in differ {
             open.set(name, value);
         }
+    }
+
+    /// Whether an event that has no slot is sent all the same.
+    fn passes(&mut self, decision: Decision, item: Option<&Item>) -> bool {
+        let drops = decision == Decision::Drop;
+        if drops {
+            self.watch
+                .note(|seen| seen.dropped(item.map(|item| &item.identity)));
+        }
+        !drops
     }
 
     /// The slot of an event that is sent, which is its `output_index` from now on.
@@ -333,6 +375,9 @@ impl Translator {
             return Ok(None);
         };
         if let Some(announce) = announce {
+            let entry = self.ledger.entries.get(slot);
+            self.watch
+                .note(|seen| seen.unannounced(slot, entry.map(|entry| &entry.upstream)));
             *self.parts_of(slot) = Parts::default();
             let blank = self.lifecycle(slot, |lifecycle| {
                 (lifecycle.announce(announce.open_part), lifecycle.blank())
@@ -343,65 +388,11 @@ impl Translator {
             }
         }
         if index != u64::try_from(slot).ok() {
+            self.watch
+                .note(|seen| seen.misplaced(slot, index, self.ledger.identity(slot)));
             open.set("output_index", slot.to_string());
         }
         Ok(Some(slot))
-    }
-
-    fn terminal(&mut self, open: &mut Open) -> Result<(), GaveUp> {
-        let response = open.fields.response.clone();
-        let output = response.and_then(|span| Output::read(open.json, &span));
-        let items: &[Item] = output.as_ref().map_or(&[], |output| &output.items);
-        let decided = self.ledger.terminal(items)?;
-        let mut pieces = Vec::with_capacity(decided.output.len());
-        for (slot, source) in decided.output.iter().enumerate() {
-            pieces.push(self.piece(open.json, output.as_ref(), slot, *source));
-        }
-        for insert in &decided.inserts {
-            let (Insert::Close { slot, .. } | Insert::Whole { slot, .. }) = *insert;
-            let text = match pieces.get(slot) {
-                Some(Some(Piece::Same(at))) => output
-                    .as_ref()
-                    .and_then(|output| open.json.get(output.spans.get(*at)?.clone()))
-                    .unwrap_or_default(),
-                Some(Some(Piece::Text(text))) => text,
-                _ => continue,
-            };
-            let item = String::from_utf8_lossy(text).into_owned();
-            self.held.keep(slot, text.to_vec())?;
-            let events = self.lifecycle(slot, |lifecycle| match insert {
-                Insert::Close { .. } => vec![lifecycle.close(&item)],
-                Insert::Whole { .. } => lifecycle.whole(&item),
-            });
-            self.insert(open, events.unwrap_or_default());
-        }
-        if let Some(output) = output {
-            let pieces = pieces.into_iter().flatten().collect();
-            output.write(open.json, pieces, &mut open.edits);
-        }
-        Ok(())
-    }
-
-    /// The item for the output at `slot`; `None` where it was never seen.
-    fn piece(
-        &mut self,
-        json: &[u8],
-        output: Option<&Output>,
-        slot: usize,
-        source: Source,
-    ) -> Option<Piece> {
-        let Source::Rebuilt(at) = source else {
-            let text = self.held.get(slot)?;
-            let item = Item::read(text).ok()?;
-            let corrections = self.ledger.corrections(slot, &item.identity);
-            let changed = corrected(text, &corrections);
-            return Some(Piece::Text(changed.unwrap_or_else(|| text.to_vec())));
-        };
-        let output = output?;
-        let identity = &output.items.get(at)?.identity;
-        let corrections = self.ledger.corrections(slot, identity);
-        let text = json.get(output.spans.get(at)?.clone())?;
-        Some(corrected(text, &corrections).map_or(Piece::Same(at), Piece::Text))
     }
 
     /// Numbers events that are sent before the open one.

@@ -4,8 +4,9 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use serde_json::{Value, json};
+use sse_rewrite::Outcome;
 
-use crate::encoding::{LAYOUTS, as_json, modelled_stream, rewritten_in};
+use crate::encoding::{LAYOUTS, as_json, judged_in, modelled_stream, rewritten_in};
 use crate::judge::{faults, losses};
 use crate::model::{Event, Numbered, numbered, unnumbered};
 
@@ -24,6 +25,12 @@ pub(crate) fn check_bytes(data: &[u8]) {
     assert!(sent == whole);
     assert_eq!(report.report(), other.report());
     assert_eq!(report.gave_up(), other.gave_up());
+    let verdict = judged_in(usize::MAX, stream);
+    assert_eq!(verdict, judged_in(usize::from(*first) + 1, stream));
+    if verdict.outcome == Outcome::Kept {
+        assert!(whole == stream);
+    }
+    assert!(whole == stream || verdict.rules.iter().any(|rule| rule.count > 0));
     // One that is joined later may contradict what nobody saw of it: twice is not once there.
     let begun = [CREATED, stream].concat();
     let (once, report) = rewritten_in(usize::MAX, &begun);
@@ -57,6 +64,7 @@ pub(crate) fn check_events(data: &[u8]) {
     );
     assert!(report.report().is_untouched());
     assert_eq!(rewriter.gave_up(), None);
+    assert_eq!(judged_in(usize::MAX, &sent).breaches, []);
 }
 
 /// A stream of few names, so that they clash often.

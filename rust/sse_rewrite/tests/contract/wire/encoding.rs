@@ -1,7 +1,7 @@
 //! Streams of the model as bytes, and bytes as streams of the model.
 
 use serde_json::{Value, json};
-use sse_rewrite::{Policy, SseRewriter};
+use sse_rewrite::{Checker, Policy, SseRewriter, Verdict};
 
 use crate::driver::modelled;
 use crate::model::{Event, Numbered};
@@ -128,6 +128,15 @@ pub(crate) fn rewritten_in(chunk: usize, stream: &[u8]) -> (Vec<u8>, SseRewriter
 /// Rewrites a stream at once.
 pub(crate) fn rewritten(stream: &[u8]) -> Vec<u8> {
     rewritten_in(usize::MAX, stream).0
+}
+
+/// Judges a stream in pieces of `chunk` bytes.
+pub(crate) fn judged_in(chunk: usize, stream: &[u8]) -> Verdict {
+    let mut checker = Checker::new(Policy::default());
+    for piece in stream.chunks(chunk) {
+        checker.feed(piece);
+    }
+    checker.finish()
 }
 
 /// Reads the events of a stream, sharing no code with the rewriter.

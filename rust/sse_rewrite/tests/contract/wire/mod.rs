@@ -3,6 +3,8 @@
 mod api;
 mod bounds;
 mod bytes;
+mod checker;
+mod checker_faults;
 mod chunks;
 mod clean_streams;
 pub(crate) mod encoding;
