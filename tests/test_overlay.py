@@ -411,16 +411,36 @@ async def test_a_call_without_a_context_is_vllms_to_refuse(
     assert len(caplog.records) == 1
 
 
+BROWSER_CALL = McpCall(
+    id="mcp_a", type="mcp_call", name="browser.search", server_label="browser", arguments=""
+)
+
+
+def cut_in_a_browser_call() -> list[Any]:
+    return [
+        added(0, message("aa", "")),
+        done(0, message("aa", "Hi")),
+        added(1, BROWSER_CALL.model_copy()),
+    ]
+
+
+async def test_a_fault_at_the_end_leaves_what_was_held_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(SERVING, "tool_server", SimpleNamespace(has_tool=lambda _: True))
+    stock = await collect(cut_in_a_browser_call(), [], patched=False)
+    break_at(monkeypatch, "_reconcile", 1)
+    sent = await collect(cut_in_a_browser_call(), [])
+    assert sent[2:] == stock[2:]
+
+
 @pytest.mark.parametrize("rebuilt", [False, True])
 async def test_a_browser_call_that_is_cut_is_told_before_the_end(
     monkeypatch: pytest.MonkeyPatch, *, rebuilt: bool
 ) -> None:
     monkeypatch.setattr(SERVING, "tool_server", SimpleNamespace(has_tool=lambda _: True))
-    browser_call = McpCall(
-        id="mcp_a", type="mcp_call", name="browser.search", server_label="browser", arguments=""
-    )
-    events = [added(0, message("aa", "")), done(0, message("aa", "Hi")), added(1, browser_call)]
-    late = [browser_call.model_copy(update={"id": "mcp_x"})] if rebuilt else []
+    events = cut_in_a_browser_call()
+    late = [BROWSER_CALL.model_copy(update={"id": "mcp_x"})] if rebuilt else []
     sent = await collect(events, [message("msg_x", "Hi"), *late])
     assert breaches(sent) == []
     assert [item["id"] for item in sent[-1]["response"]["output"]] == ["msg_aa", "mcp_a"]

@@ -141,7 +141,8 @@ class Overlay:
     def send(self, event: Event) -> Sequence[Event]:
         """The events to send for one of upstream's: it, and what belongs before it."""
         if self._failed:
-            return (event,)
+            late, self._late = self._late, []
+            return (*late, event)
         edits = Edits()
         try:
             if self._last is None and not is_event(event):
@@ -163,10 +164,13 @@ class Overlay:
         if self._failed:
             return
         edits = Edits()
+        held = self.held()
         try:
+            for event in held:
+                self._late += self._decide(event, edits)
             self._reconcile(response, edits)
         except Exception as error:  # noqa: BLE001 - the stream must go on
-            self._pending = []
+            self._late, self._pending = list(held), []
             self._give_up(error, edits)
 
     def fail(self, last: Event, message: str) -> tuple[Sequence[Event], Any]:
@@ -335,8 +339,6 @@ class Overlay:
         return ()
 
     def _reconcile(self, response: Any, edits: Edits) -> None:
-        for event in self.held():
-            self._late += self._decide(event, edits)
         rebuilt = response.output
         terminal = self._ledger.terminal([_json(item) for item in rebuilt])
         output = []
