@@ -11,12 +11,13 @@ import vllm
 from bed import client
 from bed.cases import Case, cases_of
 from bed.conventions import prefix_breaches, vocabulary_breaches
-from bed.judge import judge
+from bed.judge import TERMINALS, judge
 from bed.random_outputs import random_case
 
 if TYPE_CHECKING:
     from bed.models import ModelPath
     from bed.server import VllmServer
+    from conftest import Servers
 
 pytestmark = pytest.mark.skipif(
     tuple(map(int, vllm.__version__.split(".")[:2])) < (0, 32),
@@ -69,11 +70,12 @@ def test_what_upstream_left_is_repaired(fixed: VllmServer, path: ModelPath) -> N
     assert wrong == []
 
 
-def test_the_engine_refuses_a_token(fixed: VllmServer, stock: VllmServer) -> None:
-    # The grammar of a required call does not allow this output.
-    scripted = Case("ungrammatical", "simple", "It is sunny.<|im_end|>")
+def test_the_engine_refuses_a_token(servers: Servers) -> None:
+    fixed, stock = (servers.get("simple", fixed=fixed) for fixed in (True, False))
+    # The grammar of a required call, which holds from the end of reasoning on, does not allow it.
+    scripted = Case("no call", "simple", "<think>\nHm.\n</think>\n\nIt is sunny.<|im_end|>")
     theirs = client.stream(stock, scripted, tool_choice="required").events
-    assert "output" not in theirs[-1].get("response", {}) or not theirs[-1]["response"]["output"]
+    assert not {event["type"] for event in theirs} & TERMINALS
     events = client.stream(fixed, scripted, tool_choice="required").events
     assert judge(events) == []
     assert [event["type"] for event in events[-2:]] == ["error", "response.failed"]
