@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-import vllm
 
 from bed import client
 from bed.cases import Case, cases_of
 from bed.conventions import prefix_breaches, vocabulary_breaches
 from bed.judge import TERMINALS, judge
 from bed.random_outputs import random_case
+from bed.release import vllm_release
 
 if TYPE_CHECKING:
     from bed.models import ModelPath
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from conftest import Servers
 
 pytestmark = pytest.mark.skipif(
-    tuple(map(int, vllm.__version__.split(".")[:2])) < (0, 32),
+    vllm_release() < (0, 32),
     reason="vLLM before 0.32 gets no stream right",
 )
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-import vllm
 
 from bed import client
 from bed.cases import Case
 from bed.judge import TERMINALS, judge, judge_store
+from bed.release import vllm_release
 
 if TYPE_CHECKING:
     from bed.models import ModelPath
@@ -88,7 +88,7 @@ def test_the_server_says_where(fixed: VllmServer, path: ModelPath) -> None:
 
 
 @pytest.mark.skipif(
-    tuple(map(int, vllm.__version__.split(".")[:2])) >= (0, 30),
+    vllm_release() >= (0, 30),
     reason="vLLM 0.30 and later build the action of browser.find as openai has it",
 )
 def test_a_terminal_response_that_vllm_cannot_build(servers: Any) -> None:

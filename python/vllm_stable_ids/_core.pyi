@@ -149,13 +149,6 @@ class Ledger:
             IndexError: Nothing was announced there.
         """
 
-    def close(self, slot: int, item: str) -> list[tuple[str, str]]:
-        """The event that closes `item`, as `Decision.before`.
-
-        Raises:
-            IndexError: Nothing was announced there.
-        """
-
     def inserted(self, before: int) -> int:
         """The sequence number for an event inserted before the one upstream numbered `before`."""
 

@@ -33,6 +33,7 @@ from bed.conventions import prefix_breaches, vocabulary_breaches
 from bed.judge import TERMINALS, Breach, judge, judge_store
 from bed.models import BUILD
 from bed.random_outputs import random_case
+from bed.release import vllm_release
 from bed.server import VllmServer, close_all
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def drop_clean(streams: Path, paths: dict[str, dict[str, Side]]) -> None:
 
 def steady() -> bool:
     """Whether this vLLM streams the same text however busy it is."""
-    return tuple(map(int, version("vllm").split(".")[:2])) >= LOSES_TEXT_BEFORE
+    return vllm_release() >= LOSES_TEXT_BEFORE
 
 
 @app.command()

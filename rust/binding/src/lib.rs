@@ -142,10 +142,6 @@ impl PyLedger {
         Ok(as_json(self.lifecycle(slot)?.whole(item)))
     }
 
-    fn close(&self, slot: usize, item: &str) -> PyResult<Vec<(&'static str, String)>> {
-        Ok(as_json(vec![self.lifecycle(slot)?.close(item)]))
-    }
-
     fn content_index(&mut self, slot: usize, event_type: &str, said: i64) -> i64 {
         let step = Step::of(event_type);
         let parts = self.parts.entry(slot).or_default();
