@@ -18,7 +18,18 @@ from openai.types.responses import (
 )
 
 from bed.judge import judge
-from test_overlay import CLASSES, added, arguments, call, collect, done, message, text
+from test_overlay import (
+    CLASSES,
+    added,
+    arguments,
+    call,
+    collect,
+    done,
+    message,
+    reasoning,
+    text,
+    thought,
+)
 from vllm_stable_ids.patches import stream
 
 if TYPE_CHECKING:
@@ -126,6 +137,29 @@ async def test_an_end_that_denies_its_text_says_what_was_streamed() -> None:
     sent = await collect(events, [message("msg_x", "Hi")])
     assert judge(sent) == []
     assert sent[-1]["response"]["output"][0]["content"][0]["text"] == "Hi"
+
+
+async def test_reasoning_that_is_closed_as_a_message_stays_one_item() -> None:
+    events = [
+        added(0, thought("aa", "")),
+        reasoning(0, "aa", "Hm."),
+        *text_ends(0, "aa", 0, ""),
+        done(0, message("aa", "")),
+        added(1, call("bb", "call_1", "")),
+        arguments(1, "bb", "{}"),
+        arguments_end(1, "bb", "{}"),
+        done(1, call("bb", "call_1")),
+    ]
+    sent = await collect(events, [thought("rs_x", "Hm."), call("fc_x", "call_x")])
+    assert judge(sent) == []
+    kinds = [event["item"]["type"] for event in sent if event["type"][-10:] == "_item.done"]
+    assert sorted(kinds) == ["function_call", "reasoning"]
+
+
+async def test_the_end_of_a_text_that_was_not_streamed_is_streamed_before_a_late_close() -> None:
+    sent = await collect(copies(WHOLE_MESSAGE[:3]), [message("msg_x", "Hi there.")])
+    assert judge(sent) == []
+    assert [event["delta"] for event in sent if "delta" in event] == ["Hi", " there."]
 
 
 async def test_an_item_left_open_is_summed_up_and_closed() -> None:

@@ -112,8 +112,17 @@ class Ledger:
         part_type: str | None,
         output_index: int | None,
         item_id: str | None,
+        text: str | None,
     ) -> Decision | None:
-        """Any other event; `None` where its type concerns no item."""
+        """Any other event; `None` where its type concerns no item.
+
+        Args:
+            event_type: Its type.
+            part_type: The type of its part, where it has one.
+            output_index: Where it says that its item is.
+            item_id: What it calls its item.
+            text: What it sums up, where it does: its text, or that of its part.
+        """
 
     def terminal(self, items: list[str]) -> Terminal:
         """`response.completed`, `.incomplete` or `.failed` with the output upstream rebuilt.

@@ -84,7 +84,7 @@ class OpenItem:
             event.type == "response.output_item.done"
             and event.item.type == "message"
             and not event.item.content
-            and self._part is not None
+            and getattr(self._part, "type", None) == "output_text"
         ):
             yield event.item, "content", [self._part.model_copy(update={"text": text})]
 
@@ -95,15 +95,26 @@ class OpenItem:
         """
         if (key := SUMMED_UP.get(event.type)) is None:
             return ""
-        text = getattr(event, key) or ""
+        return self._unsaid_of(getattr(event, key) or "").removesuffix(CUT_CHARACTER)
+
+    def _unsaid_of(self, text: str) -> str:
         said = "".join(self.said)
-        return text.removeprefix(said).removesuffix(CUT_CHARACTER) if text.startswith(said) else ""
+        return text.removeprefix(said) if text.startswith(said) else ""
 
     def rest(self, whole: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """The events that upstream owes, out of all those that the item has (type, JSON)."""
         if self._summed_up:
             return list(whole[-1:])
-        return [(kind, text) for kind, text in whole if kind.endswith(".done")]
+        owed = []
+        for kind, text in whole[1:]:
+            if kind.endswith(".delta"):
+                event = json.loads(text)
+                event["delta"] = self._unsaid_of(event["delta"])
+                if event["delta"]:
+                    owed.append((kind, json.dumps(event)))
+            elif kind not in PART_ADDED or self._part is None:
+                owed.append((kind, text))
+        return owed
 
     def cut(self, announced: Any) -> str:
         """The item as it is when nothing more comes, as JSON.

@@ -257,8 +257,10 @@ class Overlay:
     def _mentioned(self, event: Event, edits: Edits) -> Sequence[Event]:
         fields = event.__dict__
         index, item_id = fields.get("output_index"), fields.get("item_id")
-        part_type = getattr(fields.get("part"), "type", None)
-        decision = self._ledger.mentioned(event.type, part_type, index, item_id)
+        part = fields.get("part")
+        part_type = getattr(part, "type", None)
+        text = fields.get("text", getattr(part, "text", None))
+        decision = self._ledger.mentioned(event.type, part_type, index, item_id, text)
         if decision is None:
             return self._numbered((), event, edits)
         if decision.slot is None:
@@ -278,15 +280,15 @@ class Overlay:
         announced = self._ledger.item_id(slot)
         if item_id != announced:
             edits.set(event, "item_id", announced)
-        part = fields.get("content_index")
-        place = part if part is None else self._ledger.content_index(slot, event.type, part)
-        if place != part:
+        said = fields.get("content_index")
+        place = said if said is None else self._ledger.content_index(slot, event.type, said)
+        if place != said:
             edits.set(event, "content_index", place)
         unfinished = self._open.get(slot)
         if unfinished is not None:
             before += self._taken_in(event, unfinished, slot, edits)
         sent = self._placed(event, before, slot, edits)
-        if unfinished is not None and event.type.endswith(".delta") and place == part:
+        if unfinished is not None and event.type.endswith(".delta") and place == said:
             shift, say = self._ledger.shift, unfinished.said.append
             self.run = Run(type(event), item_id, index, announced, slot, shift, say)
         elif self._openai_vocabulary and event.type.startswith(REASONING_PART):

@@ -28,6 +28,11 @@ vllm-stable-ids {plugin}, openai {openai}. The simple path is a Qwen3-style mode
 gpt-oss. A stream counts as clean when it keeps [the contract](contract.md), as does what the
 server stored of it, and has OpenAI's event names (VOCABULARY) and id prefixes (PREFIX).
 """
+PACE = """\
+vLLM before 0.25 [loses text](contract.md#text-that-vllm-itself-loses) where it falls behind the
+model, and random weights are faster than any model. Those versions were given one stream at a
+time, at 30 ms a token.
+"""
 TABLE_HEAD = """\
 | vLLM | path | scripted: stock | plugin | random: stock | plugin | stock broke | date |
 |---|---|---|---|---|---|---|---|
@@ -75,7 +80,9 @@ def render(results: Iterable[Result], asked: Sequence[str]) -> tuple[str, bool]:
         random=_listed(str(result["random"]) for result in known),
         scripted=_scripted(known[0]),
     )
-    page = f"# Compatibility, measured\n\n{fill(introduction, 100, break_on_hyphens=False)}\n\n"
+    page = "# Compatibility, measured\n\n"
+    for paragraph in (introduction, PACE):
+        page += f"{fill(paragraph, 100, break_on_hyphens=False)}\n\n"
     page += TABLE_HEAD + "\n".join(rows) + "\n"
     page += _section("Broken with the plugin", bad)
     page += _section(

@@ -13,6 +13,8 @@ script whose number is one more than the markers before it.
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import dataclass
 from itertools import count, takewhile
 from typing import TYPE_CHECKING
@@ -28,6 +30,13 @@ if TYPE_CHECKING:
 XARG = "script"
 MARKER = "marker"
 
+STEP = "BED_STEP_SECONDS"
+"""Set, in a server's environment, to how long it takes for a token at least.
+
+Random weights are faster than any model: what makes the events can fall behind.
+"""
+STEP_SECONDS = float(os.environ.get(STEP, "0"))
+
 
 @dataclass(frozen=True)
 class _Prompter:
@@ -41,6 +50,7 @@ class _Prompter:
         The number of tokens so far is all that counts: under asynchronous scheduling vLLM may
         keep placeholders in `output_ids`, and after a preemption it starts over from it.
         """
+        time.sleep(STEP_SECONDS)
         place = len(output_ids)
         if place < len(self.script):
             logits.fill_(float("-inf"))

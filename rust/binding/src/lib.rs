@@ -89,13 +89,14 @@ impl PyLedger {
         part_type: Option<&str>,
         output_index: Option<u64>,
         item_id: Option<&str>,
+        text: Option<&str>,
     ) -> PyResult<Option<PyDecision>> {
         let EventKind::Scoped(scope) = classify(event_type, part_type) else {
             return Ok(None);
         };
         let decision = self
             .ledger
-            .mentioned(&scope, output_index, item_id)
+            .mentioned(&scope.with_text(text), output_index, item_id)
             .map_err(gave_up)?;
         self.decided(decision, None).map(Some)
     }

@@ -9,7 +9,7 @@ use crate::item::Item;
 use crate::pairing::is_call;
 use crate::policy::{GaveUp, Policy};
 use crate::report::{Change, Report};
-use crate::vocabulary::Scope;
+use crate::vocabulary::{PartKind, Scope};
 
 /// What to do with one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub enum Decision {
 /// How to announce an item that upstream did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announce {
-    /// Whether a content part must be opened too, since a client indexes it next.
-    pub open_part: bool,
+    /// The part that must be opened too, since a client indexes it next.
+    pub open_part: Option<PartKind>,
 }
 
 /// Learns what was announced and says which identity a later mention must carry.
@@ -158,6 +158,11 @@ impl Ledger {
                 self.adopt(slot, &seen);
                 return Ok(self.mention(index, item_id, slot, must_name));
             }
+            // Some servers close reasoning as a message that says nothing.
+            let meant = named == Some(slot) && placed == Some(slot) && !entry.closed;
+            if meant && scope.denies(&entry.identity.kind) {
+                return Ok(self.dropped());
+            }
             if !scope.family.fits(&entry.identity.kind) {
                 continue;
             }
@@ -181,7 +186,7 @@ impl Ledger {
         Ok(Decision::Send {
             slot,
             announce: Some(Announce {
-                open_part: identity.kind == "message" && !scope.opens_part,
+                open_part: scope.part.filter(|_| !scope.opens_part),
             }),
         })
     }
@@ -216,6 +221,10 @@ impl Ledger {
                 return Ok(self.close(index, slot, item));
             }
             if entry.identity.kind != identity.kind {
+                let meant = named == Some(slot) && placed == Some(slot) && !entry.closed;
+                if meant && !item.carries_anything() {
+                    return Ok(self.dropped());
+                }
                 continue;
             }
             if !entry.closed {
@@ -241,7 +250,7 @@ impl Ledger {
         self.settle(slot, item);
         Ok(Decision::Send {
             slot,
-            announce: Some(Announce { open_part: false }),
+            announce: Some(Announce { open_part: None }),
         })
     }
 

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::identity::{Field, Identity};
 use crate::splice::quoted;
+use crate::vocabulary::PartKind;
 
 /// The names of the events that open and close a part of reasoning text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,11 +57,12 @@ pub struct Lifecycle<'a> {
 impl Lifecycle<'_> {
     /// The announcement of an item about which nothing is known yet but its identity.
     #[must_use]
-    pub fn announce(&self, open_part: bool) -> Vec<Event> {
+    pub fn announce(&self, open_part: Option<PartKind>) -> Vec<Event> {
         let mut events = vec![self.item("response.output_item.added", &self.blank())];
-        if open_part {
-            let place = format!(r#","{CONTENT}":0"#);
-            events.push(self.part("response.content_part.added", &place, EMPTY_TEXT_PART));
+        if let Some(kind) = open_part {
+            let names = PartNames::of(kind, self.reasoning_parts);
+            let place = format!(r#","{}":0"#, names.index);
+            events.push(self.part(names.added, &place, names.empty));
         }
         events
     }
@@ -79,10 +81,10 @@ impl Lifecycle<'_> {
         let fields: HashMap<String, &RawValue> = serde_json::from_str(item).unwrap_or_default();
         let raw = |key: &str| fields.get(key).map_or("null", |value| value.get());
         let content = match self.identity.kind.as_str() {
-            "message" => self.parts(raw("content"), CONTENT),
+            "message" => self.parts(raw("content")),
             "reasoning" => {
-                let mut events = self.parts(raw("summary"), SUMMARY);
-                events.extend(self.parts(raw("content"), CONTENT));
+                let mut events = self.parts(raw("summary"));
+                events.extend(self.parts(raw("content")));
                 events
             }
             "function_call" => {
@@ -136,7 +138,7 @@ impl Lifecycle<'_> {
     }
 
     /// Every content part: opened, its text sent at once, closed.
-    fn parts(&self, parts: &str, index_key: &str) -> Vec<Event> {
+    fn parts(&self, parts: &str) -> Vec<Event> {
         let parts: Vec<&RawValue> = serde_json::from_str(parts).unwrap_or_default();
         if parts.len() > MAX_PARTS {
             return Vec::new();
@@ -149,24 +151,25 @@ impl Lifecycle<'_> {
                 .get("type")
                 .and_then(|kind| serde_json::from_str(kind.get()).ok())
                 .unwrap_or_default();
+            let Some(kind) = PartKind::of(&kind) else {
+                continue;
+            };
             // A part of another item's kind has no events that a client would look for here.
-            let is_reasoning = matches!(kind.as_str(), "reasoning_text" | "summary_text");
+            let is_reasoning = matches!(kind, PartKind::Reasoning | PartKind::Summary);
             if is_reasoning != (self.identity.kind == "reasoning") {
                 continue;
             }
-            let Some(names) = PartNames::of(&kind, self.reasoning_parts) else {
-                continue;
-            };
+            let names = PartNames::of(kind, self.reasoning_parts);
             let text = fields.get(names.key).map_or("", |text| text.get());
             if !is_string(text) {
                 continue;
             }
-            let logprobs = if kind == "output_text" {
+            let logprobs = if kind == PartKind::Text {
                 r#","logprobs":[]"#
             } else {
                 ""
             };
-            let place = format!(r#","{index_key}":{index}"#);
+            let place = format!(r#","{}":{index}"#, names.index);
             events.push(self.part(names.added, &place, names.empty));
             if text != EMPTY_STRING {
                 events.push(
@@ -252,7 +255,9 @@ const CODE_INTERPRETER: TextNames = TextNames {
 };
 
 /// The events that carry one content part.
+#[derive(Clone, Copy)]
 struct PartNames {
+    index: &'static str,
     key: &'static str,
     empty: &'static str,
     added: &'static str,
@@ -262,8 +267,9 @@ struct PartNames {
 }
 
 impl PartNames {
-    fn of(kind: &str, reasoning_parts: ReasoningParts) -> Option<Self> {
-        let openai = Self {
+    fn of(kind: PartKind, reasoning_parts: ReasoningParts) -> Self {
+        let text = Self {
+            index: CONTENT,
             key: "text",
             empty: EMPTY_TEXT_PART,
             added: "response.content_part.added",
@@ -271,40 +277,36 @@ impl PartNames {
             done: "response.output_text.done",
             part_done: "response.content_part.done",
         };
-        match kind {
-            "output_text" => Some(openai),
-            "refusal" => Some(Self {
+        let reasoning = Self {
+            empty: EMPTY_REASONING_PART,
+            delta: "response.reasoning_text.delta",
+            done: "response.reasoning_text.done",
+            ..text
+        };
+        match (kind, reasoning_parts) {
+            (PartKind::Text, _) => text,
+            (PartKind::Refusal, _) => Self {
                 key: "refusal",
                 empty: EMPTY_REFUSAL_PART,
                 delta: "response.refusal.delta",
                 done: "response.refusal.done",
-                ..openai
-            }),
-            "reasoning_text" => {
-                let reasoning = Self {
-                    empty: EMPTY_REASONING_PART,
-                    delta: "response.reasoning_text.delta",
-                    done: "response.reasoning_text.done",
-                    ..openai
-                };
-                Some(match reasoning_parts {
-                    ReasoningParts::ContentPart => reasoning,
-                    ReasoningParts::ReasoningPart => Self {
-                        added: "response.reasoning_part.added",
-                        part_done: "response.reasoning_part.done",
-                        ..reasoning
-                    },
-                })
-            }
-            "summary_text" => Some(Self {
+                ..text
+            },
+            (PartKind::Reasoning, ReasoningParts::ContentPart) => reasoning,
+            (PartKind::Reasoning, ReasoningParts::ReasoningPart) => Self {
+                added: "response.reasoning_part.added",
+                part_done: "response.reasoning_part.done",
+                ..reasoning
+            },
+            (PartKind::Summary, _) => Self {
+                index: SUMMARY,
                 empty: EMPTY_SUMMARY_PART,
                 added: "response.reasoning_summary_part.added",
                 delta: "response.reasoning_summary_text.delta",
                 done: "response.reasoning_summary_text.done",
                 part_done: "response.reasoning_summary_part.done",
-                ..openai
-            }),
-            _ => None,
+                ..text
+            },
         }
     }
 }

@@ -13,6 +13,24 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// How much room for frames that come in pieces is kept between two of them.
 const KEPT_ROOM: usize = 64 << 10;
 
+/// How many frames of a stream were sent as they came, and how many were changed or dropped.
+///
+/// What passes after a limit is not read, and not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Frames {
+    /// Sent byte for byte as they came.
+    pub passed: u64,
+    /// Sent otherwise, with others before them, or not at all.
+    pub rewritten: u64,
+}
+
+impl Frames {
+    fn count(&mut self, same: bool) {
+        self.passed += u64::from(same);
+        self.rewritten += u64::from(!same);
+    }
+}
+
 /// Rewrites the bytes of one event stream so that it keeps the identity contract.
 ///
 /// It does no I/O: give it the bytes as they arrive, cut anywhere, and send on what it
@@ -41,6 +59,7 @@ pub struct SseRewriter {
     /// Whether the last frame was sent, for the LF that may yet belong to its end.
     last_sent: bool,
     gave_up: Option<GaveUp>,
+    frames: Frames,
 }
 
 impl SseRewriter {
@@ -64,6 +83,7 @@ impl SseRewriter {
             started: false,
             last_sent: true,
             gave_up: None,
+            frames: Frames::default(),
         }
     }
 
@@ -88,8 +108,9 @@ impl SseRewriter {
             rest = tail;
             let mut frame = std::mem::take(&mut self.pending);
             let mut sink = Sink::new(&frame, out);
-            if self.translator.follow(&frame, &mut sink).is_none() {
-                self.send(&mut sink, &frame);
+            match self.translator.follow(&frame, &mut sink) {
+                Some((_, same)) => self.frames.count(same),
+                None => self.send(&mut sink, &frame),
             }
             drop(sink);
             if frame.capacity() <= KEPT_ROOM {
@@ -99,7 +120,8 @@ impl SseRewriter {
         }
         let mut sink = Sink::new(rest, out);
         while self.gave_up.is_none() && !rest.is_empty() {
-            if let Some(end) = self.translator.follow(rest, &mut sink) {
+            if let Some((end, same)) = self.translator.follow(rest, &mut sink) {
+                self.frames.count(same);
                 rest = rest.get(end..).unwrap_or_default();
                 continue;
             }
@@ -148,6 +170,12 @@ impl SseRewriter {
     /// Who is told what is decided.
     pub(crate) fn watch(&mut self) -> &mut Watch {
         &mut self.translator.watch
+    }
+
+    /// How many frames were sent so far, and how.
+    #[must_use]
+    pub fn frames(&self) -> Frames {
+        self.frames
     }
 
     /// Why the stream passes unchanged, if it does.
@@ -201,9 +229,14 @@ impl SseRewriter {
             return sink.pass(frame.len());
         }
         let Some(read) = Frame::read(frame) else {
+            self.frames.count(true);
             return sink.pass(frame.len());
         };
-        match self.translator.translate(&read) {
+        let translated = self.translator.translate(&read);
+        if let Ok(translated) = &translated {
+            self.frames.count(matches!(translated, Translated::Same));
+        }
+        match translated {
             Ok(Translated::Same) => sink.pass(frame.len()),
             Ok(Translated::Dropped) => {
                 read.write_other_lines(sink.replace(frame.len()));
@@ -221,6 +254,48 @@ impl SseRewriter {
                 self.gave_up = Some(reason);
                 sink.pass(frame.len());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, members: &str) -> String {
+        format!("event: {kind}\ndata: {{{members},\"type\":\"{kind}\"}}\n\n")
+    }
+
+    fn delta(number: usize, index: usize) -> String {
+        let members = format!(
+            "\"delta\":\"x\",\"item_id\":\"msg_1\",\"output_index\":{index},\"sequence_number\":{number}"
+        );
+        event("response.output_text.delta", &members)
+    }
+
+    #[test]
+    fn frames_are_counted_once_however_they_come() {
+        let created = "\"response\":{\"id\":\"resp_1\"},\"sequence_number\":0";
+        let added = "\"item\":{\"id\":\"msg_1\",\"type\":\"message\"},\"output_index\":0,\"sequence_number\":1";
+        let mut stream = event("response.created", created);
+        stream += &event("response.output_item.added", added);
+        stream += ": a comment\n\n";
+        (2..12).for_each(|number| stream += &delta(number, 0));
+        // These are at a wrong index, which is put right.
+        (12..17).for_each(|number| stream += &delta(number, 3));
+        stream += "data: [DONE]";
+        let want = Frames {
+            passed: 14,
+            rewritten: 5,
+        };
+        for size in [1, 7, 300, stream.len()] {
+            let mut rewriter = SseRewriter::new(Policy::default());
+            let mut out = Vec::new();
+            for piece in stream.as_bytes().chunks(size) {
+                rewriter.feed_into(piece, &mut out);
+            }
+            rewriter.finish_into(&mut out);
+            assert_eq!(rewriter.frames(), want, "pieces of {size}");
         }
     }
 }

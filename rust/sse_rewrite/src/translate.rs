@@ -5,6 +5,7 @@
 
 mod terminal;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
@@ -180,7 +181,7 @@ impl Translator {
     }
 
     /// Sends the frame at the start of `bytes` if it continues a run; returns its length.
-    pub(crate) fn follow(&mut self, bytes: &[u8], sink: &mut Sink) -> Option<usize> {
+    pub(crate) fn follow(&mut self, bytes: &[u8], sink: &mut Sink) -> Option<(usize, bool)> {
         let run = self.run.as_ref()?;
         let found = run.find(bytes)?;
         if found.length > self.policy.max_frame_bytes {
@@ -200,12 +201,13 @@ impl Translator {
         if let Some(counts) = &run.counts {
             self.ledger.report.add(counts);
         }
-        if run.is_plain() && sent == found.number {
+        let same = run.is_plain() && sent == found.number;
+        if same {
             sink.pass(found.length);
         } else {
             run.write(bytes, &found, sent, sink.replace(found.length));
         }
-        Some(found.length)
+        Some((found.length, same))
     }
 
     /// Decides on an event by its kind; returns whether it is sent.
@@ -296,6 +298,8 @@ impl Translator {
         let index = open.count(open.fields.output_index.as_ref());
         let item_id = open.fields.item_id.clone();
         let item_id = item_id.and_then(|span| walk::text(open.json, span));
+        let text = if scope.sums_up { open.text() } else { None };
+        let scope = &scope.with_text(text.as_deref());
         let decision = self.ledger.mentioned(scope, index, item_id.as_deref())?;
         let Some(slot) = self.placed(open, decision, index)? else {
             return Ok(self.passes(decision, None));
@@ -428,6 +432,13 @@ impl Open<'_> {
 
     fn count(&self, span: Option<&Range<usize>>) -> Option<u64> {
         count(self.json, span)
+    }
+
+    /// The text that it sums up: its own, or that of its part.
+    fn text(&self) -> Option<Cow<'_, str>> {
+        let event = self.fields.start..self.json.len();
+        member_text(self.json, Some(&event), "text")
+            .or_else(|| member_text(self.json, self.fields.part.as_ref(), "text"))
     }
 }
 

@@ -27,10 +27,14 @@ pub struct Scope<'a> {
     pub family: Family<'a>,
     /// Whether it opens a content part.
     pub opens_part: bool,
+    /// The part that its text or its close belongs to, where it is about one.
+    pub part: Option<PartKind>,
     /// Whether such an event has an `item_id`; the API names some by `output_index` alone.
     pub has_item_id: bool,
     /// Whether losing it would lose payload; a mere change of status carries none.
     pub carries_payload: bool,
+    /// Whether it sums up what others have said.
+    pub sums_up: bool,
 }
 
 /// The items an event can belong to.
@@ -46,6 +50,54 @@ pub enum Family<'a> {
     Own(&'a str),
 }
 
+/// The parts of an item that have events of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKind {
+    /// `output_text`, of a message.
+    Text,
+    /// `refusal`, of a message.
+    Refusal,
+    /// `reasoning_text`, of reasoning's content.
+    Reasoning,
+    /// `summary_text`, of reasoning's summary.
+    Summary,
+}
+
+impl PartKind {
+    /// The kind of a part that says it has type `name`.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        match name {
+            "output_text" => Some(Self::Text),
+            "refusal" => Some(Self::Refusal),
+            "reasoning_text" => Some(Self::Reasoning),
+            "summary_text" => Some(Self::Summary),
+            _ => None,
+        }
+    }
+
+    /// The type of the items that have such parts.
+    #[must_use]
+    pub fn item_kind(self) -> &'static str {
+        match self {
+            Self::Text | Self::Refusal => "message",
+            Self::Reasoning | Self::Summary => "reasoning",
+        }
+    }
+
+    /// The kind of the part that an event on `subject` is about.
+    fn of_subject(subject: &str, part_type: Option<&str>) -> Option<Self> {
+        match subject {
+            "output_text" => Some(Self::Text),
+            "refusal" => Some(Self::Refusal),
+            "content_part" => part_type.and_then(Self::of),
+            "reasoning_text" | "reasoning_part" => Some(Self::Reasoning),
+            "reasoning_summary_text" | "reasoning_summary_part" => Some(Self::Summary),
+            _ => None,
+        }
+    }
+}
+
 impl Scope<'_> {
     /// Whether an event that names `item_id` or nothing must name the item in its place.
     ///
@@ -53,6 +105,19 @@ impl Scope<'_> {
     #[must_use]
     pub fn names_item(&self, index: Option<u64>, item_id: Option<&str>) -> bool {
         item_id.is_some() || self.has_item_id || index.is_none()
+    }
+
+    /// Whether it sums up nothing, and that for an item of another type than `kind`.
+    pub(crate) fn denies(&self, kind: &str) -> bool {
+        let other = self.part.is_some_and(|part| part.item_kind() != kind);
+        self.sums_up && !self.carries_payload && (other || !self.family.fits(kind))
+    }
+
+    /// The scope of an event whose text, or that of whose part, is `text`.
+    #[must_use]
+    pub fn with_text(mut self, text: Option<&str>) -> Self {
+        self.carries_payload &= !(self.sums_up && text == Some(""));
+        self
     }
 }
 
@@ -111,7 +176,9 @@ pub fn classify<'a>(event_type: &'a str, part_type: Option<&str>) -> EventKind<'
         family,
         has_item_id: subject != "shell_call_command",
         opens_part: subject.ends_with("_part") && verb == "added",
+        part: PartKind::of_subject(subject, part_type),
         carries_payload: !is_status(verb),
+        sums_up: verb == "done",
     })
 }
 

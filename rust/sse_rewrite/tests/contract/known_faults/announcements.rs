@@ -134,16 +134,41 @@ fn c29_an_unannounced_item_keeps_the_first_id_seen() {
     ]);
     let played = check(stream, "reasoning=rs_1 | message=msg_1");
     assert_eq!(
-        played.lines()[..5],
+        played.lines()[..6],
         [
             "added 0 reasoning=rs_1",
+            "reasoning_summary_part.added 0 rs_1",
             "reasoning_summary_text.delta 0 rs_1 both",
             "reasoning_summary_text.delta 0 rs_1  si",
             "reasoning_summary_text.delta 0 rs_1 des",
             "added 1 message=msg_1",
         ]
     );
-    assert_eq!(played.lines()[7], "done 0 reasoning=rs_1");
+    assert_eq!(played.lines()[8], "done 0 reasoning=rs_1");
+}
+
+#[test]
+fn the_part_that_an_unannounced_item_speaks_in_is_opened_too() {
+    let deltas = [
+        ("output_text.delta", "content_part.added"),
+        ("refusal.delta", "content_part.added"),
+        ("reasoning_text.delta", "content_part.added"),
+        (
+            "reasoning_summary_text.delta",
+            "reasoning_summary_part.added",
+        ),
+    ];
+    for (delta, part) in deltas {
+        let played = check(
+            vec![scoped(delta, 0, "x_1", "here"), terminal([])],
+            if delta.starts_with("reasoning") {
+                "reasoning=x_1"
+            } else {
+                "message=x_1"
+            },
+        );
+        assert_eq!(played.lines()[1], format!("{part} 0 x_1"));
+    }
 }
 
 #[test]
