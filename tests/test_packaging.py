@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import re
 
-NEEDED = {"pydantic-settings", "rich", "typer", "wrapt"}
+NEEDED = {"httpx", "pydantic-settings", "rich", "typer", "wrapt"}
 
 
 def test_installing_changes_neither_vllm_nor_torch() -> None:

@@ -12,6 +12,7 @@ import typer
 
 from vllm_stable_ids._core import run_proxy
 from vllm_stable_ids.check.command import check
+from vllm_stable_ids.doctor.command import doctor
 from vllm_stable_ids.rewriter import SseRewriter
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def main() -> None:
 
 
 app.command()(check)
+app.command()(doctor)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from vllm_stable_ids._core import Checker
@@ -10,7 +11,7 @@ from vllm_stable_ids.check.recognise import Input, no_stream, recognise
 from vllm_stable_ids.check.verdict import Reason, Stream, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from vllm_stable_ids.check.verdict import Status
 
@@ -18,12 +19,15 @@ HEAD_BYTES = 1 << 18
 STATUS: dict[str, Status] = {"kept": "kept", "broken": "broken"}
 
 
-def judge(chunks: Iterable[bytes], source: str) -> Verdict:
+def judge(
+    chunks: Iterable[bytes], source: str, onlooker: Callable[[bytes], None] | None = None
+) -> Verdict:
     """Judge what comes in pieces, cut anywhere.
 
     Args:
         chunks: The bytes of an event stream, or of lines of JSON. What iterating raises passes.
         source: What to call it.
+        onlooker: Handed what the core is handed, always as frames.
 
     Returns:
         The verdict; there are no bytes that make this raise.
@@ -41,9 +45,11 @@ def judge(chunks: Iterable[bytes], source: str) -> Verdict:
         return refused(source, found, size=counted.size)
     checker = Checker()
     feed = _Framer(found).feed
-    checker.feed(feed(head))
-    for piece in counted:
-        checker.feed(feed(piece))
+    for piece in itertools.chain((head,), counted):
+        framed = feed(piece)
+        checker.feed(framed)
+        if onlooker is not None:
+            onlooker(framed)
     outcome, stream = Stream.of_core(checker.finish())
     if outcome == "no_stream":
         return refused(source, no_stream(head), size=counted.size)

@@ -1,0 +1,1 @@
+"""Judges a running server by asking it. See docs/check.md, "A running server"."""

@@ -1,0 +1,263 @@
+"""Asks a server over HTTP, and reads what it streams."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import re
+import ssl
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from vllm_stable_ids.check.live.events import events_of, is_terminal
+from vllm_stable_ids.check.live.failure import Failed, of_answer, of_transport
+from vllm_stable_ids.check.recognise import RECORD
+from vllm_stable_ids.check.verdict import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from vllm_stable_ids.check.live.asking import Asking
+
+CONNECT_S = 10.0
+MOST_BYTES = 64 << 20
+TERMINAL = re.compile(rb"response\.(?:completed|incomplete|failed)")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+ODD = re.compile(r"[\s\x00-\x1f]")
+URL_ADVICE = "Write it as http://HOST:PORT, with or without /v1."
+
+
+def base_of(url: str) -> str:
+    """The address without `/v1` and what else may stand at its end.
+
+    Raises:
+        Failed: It is none.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise Failed(_no_url(str(error))) from None
+    if parts.scheme.lower() not in {"http", "https"}:
+        raise Failed(_no_url(f"it begins with {parts.scheme}://"))
+    if not parts.hostname:
+        raise Failed(_no_url("it has no host"))
+    if ODD.search(url) or port == 0:
+        raise Failed(_no_url("it has something in it that no address has"))
+    if parts.username is not None or parts.query or parts.fragment:
+        # Reports show the address.
+        advice = f"{URL_ADVICE} A user goes into --header 'Authorization: …'."
+        raise Failed(_no_url("it has a user, a query or a fragment", advice))
+    path = re.sub(r"(?:/v1(?:/responses)?)?/*$", "", parts.path.rstrip("/"))
+    return f"{parts.scheme.lower()}://{parts.netloc}{path}"
+
+
+def without_secrets(url: str) -> str:
+    """An address without what may be secret in it, whether it is one or not."""
+    return re.sub(r"//[^/]*@", "//", re.split(r"[?#]", url, maxsplit=1)[0])
+
+
+def _no_url(why: str, advice: str = URL_ADVICE) -> Reason:
+    return Reason("url", f"This is no address of a server: {why}.", advice)
+
+
+def header_of(text: str) -> tuple[str, str]:
+    """A header as it is given on the command line.
+
+    Raises:
+        Failed: It is none.
+    """
+    name, colon, value = text.partition(":")
+    name, value = name.strip(), value.strip()
+    if not colon or not HEADER_NAME.fullmatch(name) or not HEADER_VALUE.fullmatch(value):
+        # The value may be a secret.
+        message = f"--header {name if colon else '…'} is no header."
+        raise Failed(Reason("header", message, "Write it as 'Name: value', in ASCII."))
+    return name, value
+
+
+def _bearer(key: str) -> str:
+    value = f"Bearer {key.strip()}"
+    if not HEADER_VALUE.fullmatch(value):
+        message = "The key has characters in it that no header can have."
+        raise Failed(Reason("header", message, "Look at --api-key, or OPENAI_API_KEY."))
+    return value
+
+
+class Server:
+    """A server of the Responses API. Use it as a context manager."""
+
+    def __init__(self, asking: Asking) -> None:
+        """Connect to nothing yet.
+
+        Raises:
+            Failed: The address or a header is none.
+        """
+        self.base = base_of(asking.url)
+        self._host = urlsplit(self.base).netloc
+        self._timeout = asking.timeout
+        given = dict(map(header_of, asking.headers))
+        if asking.key and "authorization" not in {name.lower() for name in given}:
+            given["Authorization"] = _bearer(asking.key)
+        self._client = httpx.Client(
+            headers={"Accept-Encoding": "identity", **given},
+            timeout=httpx.Timeout(asking.timeout, connect=min(CONNECT_S, asking.timeout)),
+            verify=_trust(insecure=asking.insecure or self.base.startswith("http:")),
+            trust_env=not _is_loopback(urlsplit(self.base).hostname or ""),
+        )
+
+    def __enter__(self) -> Server:
+        """Return the server."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def models(self) -> list[str]:
+        """The names of what it serves.
+
+        Raises:
+            Failed: It does not say.
+        """
+        asked = "GET /v1/models"
+        listed = self._json(asked, "/v1/models")
+        data = listed.get("data")
+        entries = data if isinstance(data, list) else []
+        names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
+        return [name for name in names if isinstance(name, str)]
+
+    def stored(self, response_id: str) -> dict[str, Any]:
+        """A stored response.
+
+        Raises:
+            Failed: The server does not have it.
+        """
+        return self._json("GET /v1/responses/{id}", f"/v1/responses/{quote(response_id, safe='')}")
+
+    def stream(self, body: dict[str, Any], *, to_the_end: bool = True) -> bytes:
+        """Stream a response.
+
+        Args:
+            body: The request.
+            to_the_end: Read until the server ends; else until the response has ended. vLLM may
+                leave the stream of a background response open.
+
+        Raises:
+            Failed: There is no stream.
+        """
+        asked = "POST /v1/responses"
+        return self._stream(asked, "/v1/responses", to_the_end=to_the_end, body=body)
+
+    def rejoined(self, response_id: str, after: int) -> bytes:
+        """Stream the rest of a stored response.
+
+        Args:
+            response_id: Which.
+            after: The number of the last event that is known.
+
+        Raises:
+            Failed: There is no stream.
+        """
+        asked = "GET /v1/responses/{id}?stream=true"
+        path = f"/v1/responses/{quote(response_id, safe='')}?stream=true&starting_after={after}"
+        return self._stream(asked, path, to_the_end=False)
+
+    def _json(self, asked: str, path: str) -> dict[str, Any]:
+        with self._failures():
+            answer = self._client.get(self.base + path)
+        if answer.status_code != httpx.codes.OK:
+            raise Failed(of_answer(answer, answer.content, asked))
+        try:
+            body = answer.json()
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            message = f"{asked} answered with {_type_of(answer)}, not with a JSON object."
+            raise Failed(Reason("not_json", message, "Look at the address of the server."))
+        return body
+
+    def _stream(
+        self, asked: str, path: str, *, to_the_end: bool, body: dict[str, Any] | None = None
+    ) -> bytes:
+        got = bytearray()
+        method = "GET" if body is None else "POST"
+        with (
+            self._failures(),
+            self._client.stream(method, self.base + path, json=body) as answer,
+        ):
+            if answer.status_code != httpx.codes.OK:
+                raise Failed(of_answer(answer, _head(answer), asked))
+            if "event-stream" not in answer.headers.get("content-type", ""):
+                message = f"{asked} answered with {_type_of(answer)}, not with an event stream."
+                raise Failed(Reason("not_a_stream", message, RECORD))
+            # What came before the connection broke is judged: it shows where the stream stops.
+            with contextlib.suppress(httpx.RemoteProtocolError, httpx.ReadError):
+                for chunk in answer.iter_bytes():
+                    got += chunk
+                    if len(got) > MOST_BYTES or (not to_the_end and has_ended(got)):
+                        break
+        return bytes(got)
+
+    @contextlib.contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Say what went wrong on the way."""
+        try:
+            yield
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise Failed(of_transport(error, self._host, self._timeout)) from None
+        except UnicodeError:
+            # Of a label that is empty or too long, which httpx leaves to the socket.
+            raise Failed(_no_url("its host is no name")) from None
+
+
+def has_ended(raw: bytes | bytearray) -> bool:
+    """Whether the last frame is whole, and a terminal event."""
+    if not raw.endswith((b"\n\n", b"\r\n\r\n")):
+        return False
+    body = raw.rstrip()
+    last = body[max(body.rfind(b"\n\n"), body.rfind(b"\r\n\r\n"), 0) :]
+    return TERMINAL.search(last) is not None and is_terminal(events_of(last)[-1:])
+
+
+def _head(answer: httpx.Response) -> bytes:
+    """The start of an error's body, however long it is."""
+    got = b""
+    for chunk in answer.iter_bytes():
+        got += chunk
+        if len(got) > 1 << 16:
+            break
+    return got
+
+
+def _type_of(answer: httpx.Response) -> str:
+    return answer.headers.get("content-type", "").partition(";")[0] or "something of no type"
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether the host is this machine: proxy settings are not for it."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _trust(*, insecure: bool) -> ssl.SSLContext:
+    """Whom to trust: nobody, or whom this machine and httpx do."""
+    if insecure:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    context = httpx.create_ssl_context()
+    context.load_default_certs()
+    return context
