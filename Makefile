@@ -35,7 +35,7 @@ test-python: .build/installed-$(VLLM) ## on vLLM's own classes and on real serve
 	$(PYTEST)
 
 test-newest: .build/installed-$(NEWEST) ## on real servers of a vLLM that has upstream's own fixes
-	.build/vllm-$(NEWEST)/bin/python -m pytest tests/test_agreement.py tests/test_failures.py
+	.build/vllm-$(NEWEST)/bin/python -m pytest tests/test_agreement.py tests/test_failures.py tests/test_proxy_bench.py
 
 lint: .venv/.made ## formatting, types and lints, Rust and Python
 	cargo fmt --all --check
@@ -51,6 +51,7 @@ format: .venv/.made ## write what `make lint` would ask for
 
 pages: .build/installed-$(VLLM) ## the pages of docs/ that are made from the code
 	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.patches_page
+	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.troubleshooting_page
 
 bench: .build/installed-$(VLLM) ## what an event costs, as ratios against stock vLLM
 	$(VLLM_PYTHON) benches/per_event.py
