@@ -18,7 +18,7 @@ MATRIX ?= 0.20.0 0.23.0 0.25.0 0.27.0 0.28.0 0.29.0 0.30.0 0.31.0 0.32.0 0.33.0
 NEWEST ?= 0.32.0
 MATRIX_RUNS := $(MATRIX:%=matrix-%)
 
-.PHONY: help demo test test-rust test-python test-newest lint format pages bench matrix $(MATRIX_RUNS) wheel clean
+.PHONY: help demo test test-rust test-python test-newest lint format pages bench bench-proxy matrix $(MATRIX_RUNS) wheel clean
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -58,6 +58,10 @@ bench: .build/installed-$(VLLM) ## what an event costs, as ratios against stock 
 	cargo bench --locked -p sse_rewrite
 	$(PYTEST) benches --benchmark-only --benchmark-timer=time.process_time --benchmark-columns=min,median,max
 
+bench-proxy: .build/installed-$(VLLM) .build/side-by-side/.made ## the proxy beside nginx, LiteLLM and smg
+	cargo build --locked --release -p vllm-stable-ids-proxy
+	$(VLLM_PYTHON) -m benches.side_by_side
+
 matrix: .venv/.made ## every supported vLLM, stock and fixed; writes docs/compatibility-matrix.md
 	rm -f $(MATRIX:%=.build/matrix/%.json)
 	-$(MAKE) -j1 --keep-going --no-print-directory $(MATRIX_RUNS)
@@ -75,6 +79,11 @@ clean: ## remove everything that was made
 .venv/.made: requirements-dev.txt
 	$(PYTHON) -m venv --clear .venv
 	$(DEV)/pip install --quiet -r requirements-dev.txt
+	touch $@
+
+.build/side-by-side/.made:
+	$(PYTHON) -m venv --clear .build/side-by-side/env
+	.build/side-by-side/env/bin/pip install --quiet 'litellm[proxy]==1.108.7' smg==1.13.0
 	touch $@
 
 # The stamp carries no version: one wheel serves every vLLM.

@@ -10,8 +10,8 @@
 //! | `route` | which requests are about responses |
 //! | `headers` | what of the headers goes on to the next connection |
 //! | `upload` | bodies of requests, read ahead for the response they go on from |
-//! | `stream`, `body` | event streams, rewritten; other answers |
-//! | `connect` | connections to upstreams |
+//! | `stream`, `body`, `broken` | event streams, rewritten; other answers; those that break off |
+//! | `client`, `driven`, `connect` | requests to upstreams, and the connections for them |
 //! | [`upstream`], `balance`, `health`, `affinity` | which upstream is asked |
 //! | `admin`, `metrics` | `/health`, `/ready`, `/metrics` |
 //! | [`tls`] | what is trusted, and shown |
@@ -23,7 +23,10 @@ mod affinity;
 mod args;
 mod balance;
 mod body;
+mod broken;
+mod client;
 mod connect;
+mod driven;
 mod headers;
 mod health;
 mod metrics;

@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use sse_rewrite::report::Change;
-use sse_rewrite::{GaveUp, SseRewriter};
+use sse_rewrite::{Frames, GaveUp, SseRewriter};
 
 use crate::upstream::Upstream;
 
@@ -61,7 +61,7 @@ pub(crate) struct Metrics {
     pub(crate) upstream_failures: Counter,
     pub(crate) streams_open: Gauge,
     pub(crate) encoded: Counter,
-    pub(crate) frames: Counter,
+    frames: Family<Label, Counter>,
     streams: Family<Label, Counter>,
     changes: Family<Label, Counter>,
     gave_up: Family<Label, Counter>,
@@ -78,7 +78,7 @@ impl Metrics {
             upstream_failures: Counter::default(),
             streams_open: Gauge::default(),
             encoded: Counter::default(),
-            frames: Counter::default(),
+            frames: Family::default(),
             streams: Family::default(),
             changes: Family::default(),
             gave_up: Family::default(),
@@ -118,7 +118,7 @@ impl Metrics {
         );
         registry.register(
             "frames",
-            "Frames of rewritten event streams that were sent",
+            "Frames of event streams that ended, by what became of them",
             metrics.frames.clone(),
         );
         registry.register(
@@ -145,6 +145,7 @@ impl Metrics {
         for end in End::ALL {
             drop(metrics.streams.get_or_create(&[("end", end.name())]));
         }
+        metrics.count_frames(Frames::default());
         for change in Change::ALL {
             drop(metrics.changes.get_or_create(&[("kind", change.name())]));
         }
@@ -158,6 +159,7 @@ impl Metrics {
     }
 
     pub(crate) fn stream_ended(&self, end: End, rewriter: &SseRewriter) {
+        self.count_frames(rewriter.frames());
         self.streams.get_or_create(&[("end", end.name())]).inc();
         for (kind, count) in rewriter.report().counts() {
             if count > 0 {
@@ -168,6 +170,14 @@ impl Metrics {
             self.gave_up
                 .get_or_create(&[("reason", name(reason))])
                 .inc();
+        }
+    }
+
+    fn count_frames(&self, frames: Frames) {
+        for (outcome, count) in [("passed", frames.passed), ("rewritten", frames.rewritten)] {
+            self.frames
+                .get_or_create(&[("outcome", outcome)])
+                .inc_by(count);
         }
     }
 

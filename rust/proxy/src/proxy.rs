@@ -11,8 +11,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use tokio_util::task::TaskTracker;
 
@@ -20,17 +19,14 @@ use crate::BoxError;
 use crate::affinity::{Affinity, Learner, previous_response_id};
 use crate::balance::Balancer;
 use crate::body::Answer;
-use crate::connect::{Connector, connector};
+use crate::broken::BreaksOff;
+use crate::client::{Client, Failed, Idle};
 use crate::headers::{self, Peer};
 use crate::metrics::Metrics;
 use crate::route::Route;
 use crate::stream::Rewritten;
 use crate::upload::{Unread, Upload};
 use crate::upstream::Upstream;
-
-/// uvicorn closes a connection that was idle for 5 seconds. One that is used in that moment
-/// loses its request.
-const KEPT_IDLE: Duration = Duration::from_secs(3);
 
 /// How much of a request is read to find the response it goes on from.
 const READ_AHEAD: u64 = 1 << 20;
@@ -39,7 +35,7 @@ pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
 
 /// What all requests share.
 pub(crate) struct Proxy {
-    client: Client<Connector, Upload>,
+    client: Client,
     balancer: Arc<Balancer>,
     /// Only with several upstreams.
     affinity: Option<Arc<Affinity>>,
@@ -57,18 +53,19 @@ struct Target {
 
 impl Proxy {
     pub(crate) fn new(tls: ClientConfig, balancer: Arc<Balancer>, metrics: Arc<Metrics>) -> Self {
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(KEPT_IDLE)
-            .build(connector(tls));
         let several = balancer.all().len() > 1;
         Self {
-            client,
+            client: Client::new(tls),
             balancer,
             affinity: several.then(|| Arc::new(Affinity::new())),
             metrics,
             tunnels: TaskTracker::new(),
         }
+    }
+
+    /// Connections to upstreams that wait for their next request.
+    pub(crate) fn idle(&self) -> Arc<Idle> {
+        self.client.idle()
     }
 
     pub(crate) fn tunnels(&self) -> &TaskTracker {
@@ -137,13 +134,12 @@ impl Proxy {
         loop {
             let mut outgoing = Request::new(upload.clone());
             *outgoing.method_mut() = parts.method.clone();
-            *outgoing.uri_mut() = target.upstream.address.at(path.clone())?;
+            *outgoing.uri_mut() = path.clone().into();
             *outgoing.headers_mut() = parts.headers.clone();
             let open = target.upstream.begin();
             let before = came.elapsed();
-            match self.client.request(outgoing).await {
+            match self.client.request(&target.upstream, outgoing, open).await {
                 Ok(response) => {
-                    let response = response.map(|body| Answer::new(body, open));
                     return Ok(self.pass_on(
                         response,
                         route,
@@ -152,18 +148,18 @@ impl Proxy {
                         before,
                     ));
                 }
-                Err(error) if error.is_connect() => {
+                Err(Failed::Connect(error)) => {
                     attempts -= 1;
                     if self.balancer.all().len() > 1 {
                         self.balancer.set_up(&target.upstream, false);
                         self.metrics.upstream_up(&target.upstream);
                     }
                     if !target.any || attempts == 0 {
-                        return Err(error.into());
+                        return Err(error);
                     }
                     target = self.target(None)?;
                 }
-                Err(error) => return Err(error.into()),
+                Err(Failed::Answer(error)) => return Err(error.into()),
             }
         }
     }
@@ -193,6 +189,7 @@ impl Proxy {
         }
         *response.version_mut() = Version::HTTP_11;
         headers::remove_hop_by_hop(response.headers_mut());
+        headers::lead_here(response.headers_mut(), &upstream.address.host());
         let status = response.status();
         let is_whole = status.is_success() && status != StatusCode::PARTIAL_CONTENT;
         if !route.is_rewritten() || !is_whole {
@@ -210,7 +207,10 @@ impl Proxy {
         }
         headers::remove_about_the_bytes(response.headers_mut());
         let metrics = Arc::clone(&self.metrics);
-        response.map(|answer| Rewritten::new(answer, learner, metrics, before).boxed_unsync())
+        response.map(|answer| {
+            let rewritten = Rewritten::new(answer, learner, metrics, before);
+            BreaksOff::new(rewritten).boxed_unsync()
+        })
     }
 
     /// Joins both sides once they have left HTTP, until both have ended.
@@ -231,9 +231,16 @@ impl Proxy {
         if let Some(protocol) = protocol {
             headers::switch_to(response.headers_mut(), protocol);
         }
-        let (parts, answer) = response.into_parts();
+        let (parts, mut answer) = response.into_parts();
+        let connection = answer.take_connection();
         self.tunnels.spawn(async move {
-            if let (Ok(client), Ok(upstream)) = tokio::join!(client_side, upstream_side) {
+            let leaves_http = async {
+                if let Some(connection) = connection {
+                    connection.run().await;
+                }
+            };
+            let sides = tokio::join!(client_side, upstream_side, leaves_http);
+            if let (Ok(client), Ok(upstream), ()) = sides {
                 let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
                 // That one side is gone ends the other; neither wants to know why.
                 let _ = tokio::io::copy_bidirectional(&mut client, &mut upstream).await;
@@ -258,7 +265,7 @@ fn proper_path(request: &Request<Incoming>) -> Option<PathAndQuery> {
 }
 
 fn boxed(answer: Answer) -> Body {
-    answer.map_err(Into::into).boxed_unsync()
+    BreaksOff::new(answer).map_err(Into::into).boxed_unsync()
 }
 
 fn empty() -> Body {

@@ -143,6 +143,7 @@ impl Server {
                 self.health_interval,
             );
         }
+        background.spawn(proxy.idle().close_old());
         if let Some(listener) = self.admin {
             let admin = Admin {
                 balancer: self.balancer,

@@ -1,8 +1,7 @@
 //! An event stream on its way to the client, rewritten as it passes.
 //!
-//! hyper hands over one chunk at a time, through another task. What has come already is sent
-//! together, since each piece that is sent costs a call of the system. So with something to send
-//! and nothing more to read, the stream lets other tasks run once, and then sends it.
+//! hyper hands over one chunk at a time. What has come already is sent together, since each piece
+//! that is sent costs a call of the system.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,25 +26,20 @@ pub(crate) struct Rewritten {
     metrics: Arc<Metrics>,
     /// What is to be sent.
     out: Vec<u8>,
-    /// Whether other tasks were let run since the last bytes came.
-    waited: bool,
     then: Then,
     end: End,
     first: First,
 }
 
-/// More than this is not sent together.
-const SENT_TOGETHER: usize = 64 << 10;
+/// More than this is not sent together: it is no cheaper, and the allocator gives larger pieces back
+/// to the system each time.
+const SENT_TOGETHER: usize = 16 << 10;
 
 /// What comes after what was sent last.
 enum Then {
     More,
     Trailers(HeaderMap),
-    /// The failure that ends the stream, once the client was `sent` what came before it.
-    Fail {
-        error: hyper::Error,
-        sent: bool,
-    },
+    Fail(hyper::Error),
     Nothing,
 }
 
@@ -73,7 +67,6 @@ impl Rewritten {
             learner,
             metrics,
             out: Vec::new(),
-            waited: false,
             then: Then::More,
             end: End::ClientLeft,
             first: First::Awaited(before),
@@ -105,7 +98,6 @@ impl Rewritten {
             self.first = First::Sent;
             self.metrics.first_event(before + at.elapsed());
         }
-        self.metrics.frames.inc_by(ends_of_frames(&self.out));
         Some(Frame::data(std::mem::take(&mut self.out).into()))
     }
 }
@@ -127,14 +119,8 @@ impl Body for Rewritten {
                 if this.out.is_empty() {
                     return Poll::Pending;
                 }
-                if this.waited {
-                    break;
-                }
-                this.waited = true;
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
+                break;
             };
-            this.waited = false;
             match next.map(|next| next.map(Frame::into_data)) {
                 Some(Ok(Ok(data))) => this.rewrite(Some(&data)),
                 Some(Ok(Err(frame))) => {
@@ -145,7 +131,7 @@ impl Body for Rewritten {
                 Some(Err(error)) => {
                     tracing::warn!("upstream failed in the middle of a stream");
                     this.end = End::UpstreamFailed;
-                    this.then = Then::Fail { error, sent: false };
+                    this.then = Then::Fail(error);
                     this.rewrite(None);
                 }
                 None => {
@@ -160,13 +146,7 @@ impl Body for Rewritten {
         }
         match std::mem::replace(&mut this.then, Then::Nothing) {
             Then::Trailers(trailers) => Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
-            Then::Fail { error, sent: true } => Poll::Ready(Some(Err(error.into()))),
-            Then::Fail { error, sent: false } => {
-                // The server sends what it has when nothing more comes at once.
-                this.then = Then::Fail { error, sent: true };
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
+            Then::Fail(error) => Poll::Ready(Some(Err(error.into()))),
             Then::More | Then::Nothing => Poll::Ready(None),
         }
     }
@@ -181,16 +161,4 @@ impl Drop for Rewritten {
         }
         tracing::info!(end = self.end.name(), "stream ended");
     }
-}
-
-/// How many blank lines there are, each of which ends a frame.
-fn ends_of_frames(frames: &[u8]) -> u64 {
-    let mut ends = 0;
-    let mut before = None;
-    for at in memchr::memchr_iter(b'\n', frames) {
-        let line = before.and_then(|before| frames.get(before + 1..at));
-        ends += u64::from(matches!(line, Some(b"" | b"\r")));
-        before = Some(at);
-    }
-    ends
 }

@@ -38,6 +38,8 @@ impl Error for Unread {
 struct Parts {
     seen: VecDeque<Frame<Bytes>>,
     rest: Incoming,
+    /// Whether `rest` was read to its end.
+    ended: bool,
 }
 
 impl Upload {
@@ -45,6 +47,7 @@ impl Upload {
         Self(Arc::new(Mutex::new(Parts {
             seen: VecDeque::new(),
             rest: body,
+            ended: false,
         })))
     }
 
@@ -71,8 +74,17 @@ impl Upload {
             }
             seen.push_back(frame);
         }
-        let upload = Self(Arc::new(Mutex::new(Parts { seen, rest: body })));
+        let upload = Self(Arc::new(Mutex::new(Parts {
+            seen,
+            rest: body,
+            ended: false,
+        })));
         Ok((upload, whole.then_some(text)))
+    }
+
+    /// Whether all of it was taken.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.parts().ended || self.is_end_stream()
     }
 
     fn parts(&self) -> MutexGuard<'_, Parts> {
@@ -89,10 +101,12 @@ impl Body for Upload {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Unread>>> {
         let mut parts = self.parts();
-        match parts.seen.pop_front() {
-            Some(frame) => Poll::Ready(Some(Ok(frame))),
-            None => Pin::new(&mut parts.rest).poll_frame(cx).map_err(Unread),
+        if let Some(frame) = parts.seen.pop_front() {
+            return Poll::Ready(Some(Ok(frame)));
         }
+        let polled = Pin::new(&mut parts.rest).poll_frame(cx);
+        parts.ended |= matches!(polled, Poll::Ready(None));
+        polled.map_err(Unread)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -5,19 +5,25 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderValue, Uri};
 
 /// Where an upstream is: a URL without a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     scheme: Scheme,
     authority: Authority,
+    host: HeaderValue,
 }
 
 impl Address {
     pub(crate) fn is_https(&self) -> bool {
         self.scheme == Scheme::HTTPS
+    }
+
+    /// What requests there say in `Host`.
+    pub(crate) fn host(&self) -> HeaderValue {
+        self.host.clone()
     }
 
     /// The URL of `path` there.
@@ -50,7 +56,17 @@ impl FromStr for Address {
         if parts.path_and_query.is_some_and(|path| path != "/") {
             return Err("a path has no place here: requests keep their own".to_owned());
         }
-        Ok(Self { scheme, authority })
+        let host = match authority.port_u16() {
+            Some(443) if scheme == Scheme::HTTPS => authority.host(),
+            Some(80) if scheme == Scheme::HTTP => authority.host(),
+            _ => authority.as_str(),
+        };
+        let host = HeaderValue::from_str(host).map_err(|error| error.to_string())?;
+        Ok(Self {
+            scheme,
+            authority,
+            host,
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::item::Item;
 use crate::pairing::is_call;
 use crate::policy::{GaveUp, Policy};
 use crate::report::{Change, Report};
-use crate::vocabulary::{PartKind, Scope};
+use crate::vocabulary::{Effect, PartKind, Scope};
 
 /// What to do with one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +186,7 @@ impl Ledger {
         Ok(Decision::Send {
             slot,
             announce: Some(Announce {
-                open_part: scope.part.filter(|_| !scope.opens_part),
+                open_part: scope.part.filter(|_| scope.effect != Effect::OpensPart),
             }),
         })
     }

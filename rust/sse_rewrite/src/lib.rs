@@ -82,4 +82,4 @@ pub use report::{Change, Report};
 pub use rewriter::{Frames, SseRewriter};
 pub use sequence::Sequence;
 pub use tail::Tail;
-pub use vocabulary::{EventKind, Family, PartKind, Scope, classify};
+pub use vocabulary::{Effect, EventKind, Family, PartKind, Scope, classify};

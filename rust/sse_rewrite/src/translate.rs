@@ -298,7 +298,7 @@ impl Translator {
         let index = open.count(open.fields.output_index.as_ref());
         let item_id = open.fields.item_id.clone();
         let item_id = item_id.and_then(|span| walk::text(open.json, span));
-        let text = if scope.sums_up { open.text() } else { None };
+        let text = if scope.sums_up() { open.text() } else { None };
         let scope = &scope.with_text(text.as_deref());
         let decision = self.ledger.mentioned(scope, index, item_id.as_deref())?;
         let Some(slot) = self.placed(open, decision, index)? else {

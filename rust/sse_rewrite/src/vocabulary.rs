@@ -25,16 +25,25 @@ pub enum EventKind<'a> {
 pub struct Scope<'a> {
     /// The items it can belong to.
     pub family: Family<'a>,
-    /// Whether it opens a content part.
-    pub opens_part: bool,
+    /// What it does to what it is about.
+    pub effect: Effect,
     /// The part that its text or its close belongs to, where it is about one.
     pub part: Option<PartKind>,
     /// Whether such an event has an `item_id`; the API names some by `output_index` alone.
     pub has_item_id: bool,
     /// Whether losing it would lose payload; a mere change of status carries none.
     pub carries_payload: bool,
-    /// Whether it sums up what others have said.
-    pub sums_up: bool,
+}
+
+/// What an item-scoped event does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Opens a content part.
+    OpensPart,
+    /// Adds to what is said, or changes a status.
+    Says,
+    /// Sums up what others have said.
+    SumsUp,
 }
 
 /// The items an event can belong to.
@@ -107,16 +116,22 @@ impl Scope<'_> {
         item_id.is_some() || self.has_item_id || index.is_none()
     }
 
+    /// Whether it sums up what others have said.
+    #[must_use]
+    pub fn sums_up(&self) -> bool {
+        self.effect == Effect::SumsUp
+    }
+
     /// Whether it sums up nothing, and that for an item of another type than `kind`.
     pub(crate) fn denies(&self, kind: &str) -> bool {
         let other = self.part.is_some_and(|part| part.item_kind() != kind);
-        self.sums_up && !self.carries_payload && (other || !self.family.fits(kind))
+        self.sums_up() && !self.carries_payload && (other || !self.family.fits(kind))
     }
 
     /// The scope of an event whose text, or that of whose part, is `text`.
     #[must_use]
     pub fn with_text(mut self, text: Option<&str>) -> Self {
-        self.carries_payload &= !(self.sums_up && text == Some(""));
+        self.carries_payload &= !(self.sums_up() && text == Some(""));
         self
     }
 }
@@ -175,10 +190,13 @@ pub fn classify<'a>(event_type: &'a str, part_type: Option<&str>) -> EventKind<'
     EventKind::Scoped(Scope {
         family,
         has_item_id: subject != "shell_call_command",
-        opens_part: subject.ends_with("_part") && verb == "added",
+        effect: match verb {
+            "added" if subject.ends_with("_part") => Effect::OpensPart,
+            "done" => Effect::SumsUp,
+            _ => Effect::Says,
+        },
         part: PartKind::of_subject(subject, part_type),
         carries_payload: !is_status(verb),
-        sums_up: verb == "done",
     })
 }
 
@@ -257,7 +275,7 @@ mod tests {
             panic!("a part event is item-scoped");
         };
         assert!(part.family.fits("reasoning") && !part.family.fits("message"));
-        assert!(part.opens_part && part.carries_payload);
+        assert!(part.effect == Effect::OpensPart && part.carries_payload);
         assert!(scope("response.content_part.done").family.fits("reasoning"));
     }
 
