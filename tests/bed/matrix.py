@@ -34,7 +34,6 @@ from bed.judge import TERMINALS, Breach, judge, judge_store
 from bed.models import BUILD
 from bed.random_outputs import random_case
 from bed.release import vllm_release
-from bed.scripted import STEP
 from bed.server import VllmServer, close_all
 
 if TYPE_CHECKING:
@@ -141,6 +140,8 @@ async def try_outputs(
 
 def try_server(path: ModelPath, side: str, count: int, streams: Path) -> Side:
     """Start a server, have it stream everything, and stop it."""
+    from bed.scripted import STEP  # the page is made where there is no vLLM
+
     who = f"{version('vllm')} {path} {side}"
     keep = streams / f"{path}-{side}"
     keep.mkdir(parents=True)
