@@ -80,6 +80,25 @@ ADDRESSES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (Reply([b"[" * 50_000]), "not_json"),
+        (Reply([b"no gzip at all"], headers={"content-encoding": "gzip"}), "connection"),
+    ],
+)
+def test_a_list_of_models_that_cannot_be_read_is_named(reply: Reply, code: str) -> None:
+    with Pretender(lambda _asked: reply) as server:
+        assert report(server.url)["reason"]["code"] == code
+
+
+def test_a_model_can_have_any_name() -> None:
+    odd = "\ud800"
+    with Pretender(lambda _asked: reply_stream([KEPT])) as server:
+        assert report(server.url, "--model", odd)["requests"][0]["status"] == "kept"
+    assert server.asked[0].body["model"] == odd
+
+
 @pytest.mark.parametrize(("code", "url", "message"), ADDRESSES)
 def test_an_address_that_leads_nowhere_is_named(code: str, url: str, message: str) -> None:
     status, out = run(url)

@@ -168,6 +168,13 @@ def test_what_keeps_its_identity_keeps_it() -> None:
                 assert len(after["delta"]) == len(delta)
 
 
+def test_an_id_that_is_made_of_a_name_is_renamed_with_it() -> None:
+    call = {"type": "function_call", "call_id": "functions.forecast:0", "name": "forecast"}
+    kept = Redactor().stream(framed([{"type": "x", "item": call}, {"type": "y", "item": call}]))
+    assert b"forecast" not in kept
+    assert kept.count(b'"functions.name_1:0"') == kept.count(b'"name_1"') == 2
+
+
 def test_two_redactions_differ() -> None:
     raw = framed(STREAMS[0])
     assert Redactor().stream(raw) != Redactor().stream(raw)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from vllm_stable_ids._core import run_proxy
 from vllm_stable_ids.check.command import check
+from vllm_stable_ids.check.words import shown
 from vllm_stable_ids.doctor.command import doctor
+from vllm_stable_ids.output import discard
 from vllm_stable_ids.rewriter import SseRewriter
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ app.command()(doctor)
 def rewrite(
     file: Annotated[
         Path | None,
-        typer.Argument(help="A recorded event stream; standard input where left out."),
+        typer.Argument(help="A recorded event stream; standard input where left out, or -."),
     ] = None,
 ) -> None:
     """Rewrite an event stream so that every item keeps the identity it was announced under.
@@ -50,8 +51,7 @@ def rewrite(
             _write(rewriter.feed(chunk))
         _write(rewriter.finish())
     except BrokenPipeError:
-        # Whoever read has left. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard()
         raise typer.Exit(1) from None
     gave_up = rewriter.report()["gave_up"]
     if gave_up is not None:
@@ -71,18 +71,27 @@ def proxy(context: typer.Context) -> None:
 
 def _chunks(file: Path | None) -> Iterator[bytes]:
     """What there is to read, in pieces as they come."""
-    name = "standard input" if file is None else str(file)
+    is_standard = file is None or str(file) == "-"
+    name = "standard input" if is_standard else shown(str(file))
     try:
+        if sys.stdout is None:
+            _stop("standard output is closed")
+        if is_standard and sys.stdin is None:
+            _stop("standard input is closed")
         with (
             open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
-            if file is None
+            if file is None or is_standard
             else file.open("rb", buffering=0)
         ) as source:
             while chunk := source.read(CHUNK_BYTES):
                 yield chunk
     except OSError as error:
-        typer.echo(f"vllm-stable-ids: cannot read {name}: {error.strerror}", err=True)
-        raise typer.Exit(2) from None
+        _stop(f"cannot read {name}: {error.strerror}")
+
+
+def _stop(message: str) -> NoReturn:
+    typer.echo(f"vllm-stable-ids: {message}", err=True)
+    raise typer.Exit(2) from None
 
 
 def _write(data: bytes) -> None:

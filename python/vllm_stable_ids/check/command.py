@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -21,6 +22,7 @@ from vllm_stable_ids.check.recognise import RECORD
 from vllm_stable_ids.check.report_json import as_json
 from vllm_stable_ids.check.table import show
 from vllm_stable_ids.check.verdict import EXIT_STATUS, Reason
+from vllm_stable_ids.output import console, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from vllm_stable_ids.check.live.outcome import LiveVerdict
     from vllm_stable_ids.check.verdict import Verdict
 
-NOT_A_TERMINAL = 1000
 INTERRUPTED = 130
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 NO_SCHEME = re.compile(r"[\w.-]+:\d+(?:/.*)?")
@@ -134,7 +135,8 @@ def check(  # noqa: PLR0913, PLR0917 - an option each
             )
             verdict = _of_server(asking, json=json, junit=junit)
         else:
-            file = None if target is None else Path(target)
+            file = None if target in {None, "-"} else Path(str(target))
+            _refuse_one_file_twice({"the recording": file, "--html": html, "--junit": junit})
             verdict = _of_file(file, save, json=json, junit=junit, html=html)
     except NotKept as error:
         _stop(str(error))
@@ -173,10 +175,11 @@ def _of_file(
         advice = f"A server is named as http://{source}." if _is_address(source) else RECORD
         reason = Reason("unreadable", f"It cannot be read: {error.strerror or error}.", advice)
         verdict = refused(source, reason)
-    if json:
-        typer.echo(as_json(verdict))
-    else:
-        show(verdict, _console())
+    with written():
+        if json:
+            typer.echo(as_json(verdict))
+        else:
+            show(verdict, console())
     if junit is not None:
         _write(junit, as_junit(verdict))
     if html is not None:
@@ -195,10 +198,11 @@ def _of_server(asking: Asking, *, json: bool, junit: Path | None) -> LiveVerdict
     from vllm_stable_ids.check.live.show import show_live  # noqa: PLC0415
 
     verdict = ask(asking, Console(stderr=True))
-    if json:
-        typer.echo(live_json(verdict))
-    else:
-        show_live(verdict, _console())
+    with written():
+        if json:
+            typer.echo(live_json(verdict))
+        else:
+            show_live(verdict, console())
     if junit is not None:
         _write(junit, live_junit(verdict))
     return verdict
@@ -218,12 +222,18 @@ def _refuse_what_does_not_fit(
             _stop(f"{option} goes with {'a FILE' if is_server else 'the URL of a server'}")
 
 
-def _console() -> Console:
-    console = Console(highlight=False, emoji=False, markup=False)
-    if not console.is_terminal:
-        # Whoever reads a file or a pipe breaks lines as they like.
-        console.width = NOT_A_TERMINAL
-    return console
+def _refuse_one_file_twice(files: dict[str, Path | None]) -> None:
+    named = [(name, file) for name, file in files.items() if file is not None]
+    for (one, file), (other, again) in combinations(named, 2):
+        if _is_same(file, again):
+            _stop(f"{one} and {other} are the same file, {file}")
+
+
+def _is_same(file: Path, other: Path) -> bool:
+    try:
+        return file.samefile(other)
+    except OSError:
+        return file.resolve() == other.resolve()
 
 
 def _write(file: Path, report: bytes) -> None:

@@ -25,9 +25,12 @@ DETAILS = "_details"
 MODEL = "model"
 # Names that are vLLM's own, and tell which kind of call it is.
 OWN_NAMES = {"browser", "python", "container", "functions", "code_interpreter"}
+NOTHING = re.compile(r"(?!)")
 WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 FRAME_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 LINE_END = re.compile(rb"\r\n|\n|\r")
+# A name that ids may have by chance.
+SHORT = 2
 LETTERS = string.ascii_letters + string.digits + "-_"
 BRACE = "{"
 
@@ -39,6 +42,7 @@ class Redactor:
         """Choose a key."""
         self._key = secrets.token_bytes(32)
         self._names: dict[str, str] = {}
+        self._in_ids = NOTHING
         self._deltas: dict[tuple[str, ...], _Mask] = {}
         self._rest = b""
 
@@ -100,6 +104,10 @@ class Redactor:
         return {**self._object(event), "delta": so_far.masked(delta)}
 
     def _object(self, value: dict[str, Any]) -> dict[str, Any]:
+        for name in NAMES:
+            # Before the ids that have it in them.
+            if isinstance(value.get(name), str):
+                self._string(name, value[name])
         return {name: self._value(name, inner) for name, inner in value.items()}
 
     def _value(self, name: str, value: Any) -> Any:
@@ -131,7 +139,10 @@ class Redactor:
         return {name: self._value(name, tool[name]) for name in kept if name in tool}
 
     def _string(self, name: str, value: str) -> str:
-        if name in IDS or (name in WORDS and WORD.fullmatch(value)):
+        if name in IDS:
+            # Some servers make an id of the name of the tool.
+            return self._in_ids.sub(lambda found: self._names[found[0]], value)
+        if name in WORDS and WORD.fullmatch(value):
             return value
         if name in NAMES:
             return ".".join(map(self._name, value.split(".")))
@@ -140,7 +151,15 @@ class Redactor:
     def _name(self, name: str) -> str:
         if not name or name in OWN_NAMES:
             return name
-        return self._names.setdefault(name, f"name_{len(self._names) + 1}")
+        if name not in self._names:
+            self._names[name] = f"name_{len(self._names) + 1}"
+            names = sorted(
+                (name for name in self._names if len(name) > SHORT), key=len, reverse=True
+            )
+            if names:
+                found = "|".join(map(re.escape, names))
+                self._in_ids = re.compile(rf"(?<![A-Za-z0-9])(?:{found})(?![A-Za-z0-9])")
+        return self._names[name]
 
     def _of_json(self, value: Any) -> str:
         return self._text(json.dumps(value, sort_keys=True))

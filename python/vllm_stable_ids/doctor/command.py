@@ -19,8 +19,7 @@ from vllm_stable_ids.doctor.probing import probed
 from vllm_stable_ids.doctor.report import EXIT_STATUS, Report
 from vllm_stable_ids.doctor.server import look as look_at_server
 from vllm_stable_ids.doctor.show import show, show_error
-
-NOT_A_TERMINAL = 1000
+from vllm_stable_ids.output import console, written
 
 
 def doctor(
@@ -47,12 +46,8 @@ def doctor(
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    console = Console(highlight=False, emoji=False, markup=False)
-    if not console.is_terminal:
-        # Whoever reads a file or a pipe breaks lines as they like.
-        console.width = NOT_A_TERMINAL
     if explain is not None:
-        raise typer.Exit(_explain(explain, console, json=json))
+        raise typer.Exit(_explain(explain, json=json))
     found = installation.look()
     progress = Console(stderr=True)
     probe = None
@@ -66,22 +61,24 @@ def doctor(
         model=None if model is None else models.look(model),
         server=None if url is None else look_at_server(url, api_key, progress),
     )
-    if json:
-        typer.echo(json_text.dumps(report.as_json(), indent=2))
-    else:
-        show(report, console)
+    with written():
+        if json:
+            typer.echo(json_text.dumps(report.as_json(), indent=2))
+        else:
+            show(report, console())
     raise typer.Exit(EXIT_STATUS[report.status])
 
 
-def _explain(text: str, console: Console, *, json: bool) -> int:
+def _explain(text: str, *, json: bool) -> int:
     errors = explained(text)
     advice = errors[0].remedy if errors else UNKNOWN
-    if json:
-        found = {"errors": [asdict(error) for error in errors], "advice": advice}
-        typer.echo(json_text.dumps(found, indent=2))
-    else:
-        for error in errors:
-            show_error(error, console)
-        if not errors:
-            console.print(UNKNOWN, soft_wrap=True)
+    with written():
+        if json:
+            found = {"errors": [asdict(error) for error in errors], "advice": advice}
+            typer.echo(json_text.dumps(found, indent=2))
+        else:
+            for error in errors:
+                show_error(error, console())
+            if not errors:
+                console().print(UNKNOWN, soft_wrap=True)
     return 0 if errors else EXIT_STATUS["could_not_look"]

@@ -90,7 +90,9 @@ def _distribution() -> Distribution | None:
 
 def _own_version(folder: Path) -> str | None:
     try:
-        found = VERSION.search((folder / "_version.py").read_text(errors="replace"))
+        found = VERSION.search(
+            (folder / "_version.py").read_text(encoding="utf-8", errors="replace")
+        )
     except OSError:
         return None
     return None if found is None else found[1]

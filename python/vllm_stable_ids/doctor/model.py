@@ -33,7 +33,7 @@ def look(name: str) -> Model:
         if found is None:
             because = f"there is no {CONFIG} in a folder of that name, nor was one downloaded"
             return Model(name, None, because)
-        kind = json.loads(found.read_text())["model_type"]
+        kind = json.loads(found.read_text(encoding="utf-8"))["model_type"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError, RuntimeError) as error:
         return Model(name, None, f"its {CONFIG} cannot be read ({type(error).__name__})")
     is_harmony = kind == HARMONY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import json
 import re
 import ssl
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,7 @@ def header_of(text: str) -> tuple[str, str]:
     name, value = name.strip(), value.strip()
     if not colon or not HEADER_NAME.fullmatch(name) or not HEADER_VALUE.fullmatch(value):
         # The value may be a secret.
-        message = f"--header {name if colon else '…'} is no header."
+        message = f"--header {name if colon and name else '…'} is no header."
         raise Failed(Reason("header", message, "Write it as 'Name: value', in ASCII."))
     return name, value
 
@@ -179,7 +180,7 @@ class Server:
             raise Failed(of_answer(answer, answer.content, asked))
         try:
             body = answer.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
             message = f"{asked} answered with {_type_of(answer)}, not with a JSON object."
@@ -193,19 +194,22 @@ class Server:
         method = "GET" if body is None else "POST"
         with (
             self._failures(),
-            self._client.stream(method, self.base + path, json=body) as answer,
+            self._client.stream(method, self.base + path, **_with(body)) as answer,
         ):
             if answer.status_code != httpx.codes.OK:
                 raise Failed(of_answer(answer, _head(answer), asked))
             if "event-stream" not in answer.headers.get("content-type", ""):
                 message = f"{asked} answered with {_type_of(answer)}, not with an event stream."
                 raise Failed(Reason("not_a_stream", message, RECORD))
-            # What came before the connection broke is judged: it shows where the stream stops.
-            with contextlib.suppress(httpx.RemoteProtocolError, httpx.ReadError):
+            try:
                 for chunk in answer.iter_bytes():
                     got += chunk
                     if len(got) > MOST_BYTES or (not to_the_end and has_ended(got)):
                         break
+            except (httpx.RemoteProtocolError, httpx.ReadError):
+                # What came before it is judged: it shows where the stream stops.
+                if not got:
+                    raise
         return bytes(got)
 
     @contextlib.contextmanager
@@ -218,6 +222,13 @@ class Server:
         except UnicodeError:
             # Of a label that is empty or too long, which httpx leaves to the socket.
             raise Failed(_no_url("its host is no name")) from None
+
+
+def _with(body: dict[str, Any] | None) -> dict[str, Any]:
+    """A request's body; in ASCII, since a name can have what UTF-8 has not."""
+    if body is None:
+        return {}
+    return {"content": json.dumps(body), "headers": {"Content-Type": "application/json"}}
 
 
 def has_ended(raw: bytes | bytearray) -> bool:

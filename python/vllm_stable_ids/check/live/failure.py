@@ -67,6 +67,8 @@ def of_transport(error: httpx.HTTPError | httpx.InvalidURL, host: str, timeout: 
         known = _of_cause(cause, host)
         if known is not None:
             return known
+    if isinstance(error, httpx.DecodingError):
+        return Reason("connection", f"{host} sent what cannot be decompressed.", LOG)
     if isinstance(error, httpx.RemoteProtocolError):
         return Reason("connection", f"{host} closed the connection, or speaks no HTTP.", LOG)
     return Reason("connection", f"The connection to {host} failed: {error}.", ADDRESS)

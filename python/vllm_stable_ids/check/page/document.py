@@ -81,7 +81,7 @@ def _links(verdict: Verdict) -> Html | None:
 
 def _own(name: str) -> Html:
     """A file of this package; neither has anything in it that ends its element."""
-    return Html(files(__package__).joinpath(name).read_text())
+    return Html(files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 
 def _digest(text: str) -> str:
