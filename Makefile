@@ -58,7 +58,7 @@ bench: .build/installed-$(VLLM) ## what an event costs, as ratios against stock 
 	cargo bench --locked -p sse_rewrite
 	$(PYTEST) benches --benchmark-only --benchmark-timer=time.process_time --benchmark-columns=min,median,max
 
-bench-proxy: .build/installed-$(VLLM) .build/side-by-side/.made ## the proxy beside nginx, LiteLLM and smg
+bench-proxy: .build/installed-$(VLLM) .build/side-by-side/.made ## the proxy beside nginx, LiteLLM, smg and opencodex
 	cargo build --locked --release -p vllm-stable-ids-proxy
 	$(VLLM_PYTHON) -m benches.side_by_side
 
@@ -84,6 +84,7 @@ clean: ## remove everything that was made
 .build/side-by-side/.made:
 	$(PYTHON) -m venv --clear .build/side-by-side/env
 	.build/side-by-side/env/bin/pip install --quiet 'litellm[proxy]==1.108.7' smg==1.13.0
+	! command -v npm >/dev/null || npm install --silent --prefix .build/side-by-side @bitkyc08/opencodex@2.63.0
 	touch $@
 
 # The stamp carries no version: one wheel serves every vLLM.

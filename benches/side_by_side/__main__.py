@@ -41,7 +41,7 @@ SLOW_DELTAS_EACH = 20
 SLOW_ROUNDS = 2
 
 # Seconds that a server may take to start.
-PATIENCE = {"LiteLLM": 120.0}
+PATIENCE = {"LiteLLM": 120.0, "opencodex": 90.0}
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ROOT / ".build/side-by-side/env/bin"
+INSTALLED = ROOT / ".build/side-by-side"
+TOOLS = f"{INSTALLED}/env/bin:{INSTALLED}/node_modules/.bin"
 KEY = "sk-bench"
 
 NGINX = """
@@ -181,10 +183,41 @@ def smg(port: int, upstream: int, folder: Path) -> list[str]:
     return [found("smg"), "launch", *options.split()]
 
 
+def opencodex(port: int, upstream: int, folder: Path) -> list[str]:
+    """The proxy for coding agents, before a server of the Responses API."""
+    program = found("opencodex")
+    provider = {
+        "adapter": "openai-responses",
+        "baseUrl": f"http://127.0.0.1:{upstream}/v1",
+        "apiKey": "none",
+        "defaultModel": "bench",
+        "models": ["bench"],
+        "allowPrivateNetwork": True,
+    }
+    home = folder / "opencodex"
+    config = home / ".opencodex/config.json"
+    config.parent.mkdir(parents=True)
+    config.write_text(
+        json.dumps(
+            {
+                "hostname": "127.0.0.1",
+                "port": port,
+                "defaultProvider": "bench",
+                "providers": {"bench": provider},
+                "claudeCode": {"intercept": {"enabled": False}},
+            }
+        )
+    )
+    # It sets up the coding agents that it finds: nothing may lead it to those of the user.
+    clean = ["env", "-i", f"PATH={os.environ['PATH']}", f"HOME={home}"]
+    return [*clean, program, "start", "--port", str(port)]
+
+
 OURS = "this proxy"
 PROXIES: dict[str, Callable[[int, int, Path], list[str]]] = {
     "nginx": nginx,
     OURS: this_proxy,
     "LiteLLM": litellm,
     "smg": smg,
+    "opencodex": opencodex,
 }

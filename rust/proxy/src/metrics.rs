@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use sse_rewrite::report::Change;
+use sse_rewrite::report::{Change, Report};
 use sse_rewrite::{Frames, GaveUp, SseRewriter};
 
 use crate::upstream::Upstream;
@@ -64,6 +64,7 @@ pub(crate) struct Metrics {
     frames: Family<Label, Counter>,
     streams: Family<Label, Counter>,
     changes: Family<Label, Counter>,
+    identities: Family<[(&'static str, &'static str); 2], Counter>,
     gave_up: Family<Label, Counter>,
     added: Histogram,
     up: Family<[(&'static str, String); 1], Gauge>,
@@ -81,6 +82,7 @@ impl Metrics {
             frames: Family::default(),
             streams: Family::default(),
             changes: Family::default(),
+            identities: Family::default(),
             gave_up: Family::default(),
             added: Histogram::new(ADDED_BUCKETS),
             up: Family::default(),
@@ -127,6 +129,11 @@ impl Metrics {
             metrics.changes.clone(),
         );
         registry.register(
+            "identities_changed",
+            "Fields of identities that event streams that ended had otherwise, by the event",
+            metrics.identities.clone(),
+        );
+        registry.register(
             "streams_gave_up",
             "Event streams that passed unchanged from some frame on, by reason",
             metrics.gave_up.clone(),
@@ -149,6 +156,7 @@ impl Metrics {
         for change in Change::ALL {
             drop(metrics.changes.get_or_create(&[("kind", change.name())]));
         }
+        metrics.count_fields(&Report::default());
         for reason in GAVE_UP {
             drop(metrics.gave_up.get_or_create(&[("reason", name(reason))]));
         }
@@ -161,6 +169,7 @@ impl Metrics {
     pub(crate) fn stream_ended(&self, end: End, rewriter: &SseRewriter) {
         self.count_frames(rewriter.frames());
         self.streams.get_or_create(&[("end", end.name())]).inc();
+        self.count_fields(rewriter.report());
         for (kind, count) in rewriter.report().counts() {
             if count > 0 {
                 self.changes.get_or_create(&[("kind", kind)]).inc_by(count);
@@ -170,6 +179,14 @@ impl Metrics {
             self.gave_up
                 .get_or_create(&[("reason", name(reason))])
                 .inc();
+        }
+    }
+
+    fn count_fields(&self, report: &Report) {
+        for (told, field, count) in report.fields() {
+            self.identities
+                .get_or_create(&[("event", told.name()), ("field", field.key())])
+                .inc_by(count);
         }
     }
 

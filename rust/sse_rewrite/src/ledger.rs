@@ -8,7 +8,7 @@ use crate::identity::{Field, Identity};
 use crate::item::Item;
 use crate::pairing::is_call;
 use crate::policy::{GaveUp, Policy};
-use crate::report::{Change, Report};
+use crate::report::{Change, Report, Told};
 use crate::vocabulary::{Effect, PartKind, Scope};
 
 /// What to do with one event.
@@ -259,6 +259,11 @@ impl Ledger {
         let Some(entry) = self.entries.get(slot) else {
             return Vec::new();
         };
+        let told = match entry.closed {
+            _ if self.finished => Told::Terminal,
+            true => Told::Done,
+            false => Told::Added,
+        };
         let corrections: Vec<(Field, String)> = entry
             .identity
             .corrections(carried)
@@ -266,6 +271,9 @@ impl Ledger {
             .collect();
         if !corrections.is_empty() {
             self.report.count(Change::IdentityKept);
+        }
+        for (field, _) in &corrections {
+            self.report.count_field(told, *field);
         }
         corrections
     }
@@ -290,7 +298,10 @@ impl Ledger {
         must_name: bool,
     ) -> Decision {
         let announced = self.identity(slot).and_then(|one| one.get(Field::Id));
-        self.count_if(must_name && announced != item_id, Change::IdentityKept);
+        if must_name && announced != item_id {
+            self.report.count(Change::IdentityKept);
+            self.report.count_field(Told::Mentioned, Field::Id);
+        }
         self.moved(index, slot);
         Decision::Send {
             slot,

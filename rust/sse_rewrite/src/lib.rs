@@ -78,7 +78,7 @@ pub use ledger::{Announce, Decision, Ledger};
 pub use lifecycle::{Event, Lifecycle, ReasoningParts};
 pub use policy::{GaveUp, Policy};
 pub use reconcile::{Insert, Source, Terminal};
-pub use report::{Change, Report};
+pub use report::{Change, Report, Told};
 pub use rewriter::{Frames, SseRewriter};
 pub use sequence::Sequence;
 pub use tail::Tail;

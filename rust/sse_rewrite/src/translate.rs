@@ -21,7 +21,7 @@ use crate::ledger::{Decision, Ledger};
 use crate::lifecycle::{Event, Lifecycle, ReasoningParts};
 use crate::pairing::is_call;
 use crate::policy::{GaveUp, Policy};
-use crate::report::{Change, Report};
+use crate::report::{Change, Report, Told};
 use crate::run::Run;
 use crate::sequence::Sequence;
 use crate::sink::Sink;
@@ -347,14 +347,15 @@ impl Translator {
             {
                 self.watch
                     .note(|seen| seen.named(slot, field, Some(&said), announced));
-                differ.push((field.key(), quoted(announced)));
+                differ.push((field, quoted(announced)));
             }
         }
         if !differ.is_empty() {
             self.ledger.report.count(Change::IdentityKept);
         }
-        for (name, value) in differ {
-            open.set(name, value);
+        for (field, value) in differ {
+            self.ledger.report.count_field(Told::Mentioned, field);
+            open.set(field.key(), value);
         }
     }
 

@@ -262,6 +262,10 @@ async fn metrics_tell_of_streams_and_of_nobody() {
         &opening("resp_secret")[..],
         &opening("resp_secret"),
         &delta(9, "x"),
+        &String::from_utf8(delta(10, "y"))
+            .unwrap()
+            .replace("msg_1", "msg_2")
+            .into_bytes(),
     ]
     .concat();
     let upstream = Fake::streaming(torn).await;
@@ -273,11 +277,13 @@ async fn metrics_tell_of_streams_and_of_nobody() {
     for line in [
         "stable_ids_requests_total 1\n",
         "stable_ids_streams_open 0\n",
-        // A second beginning is dropped, the delta after it is numbered anew.
+        // A second beginning is dropped, the deltas after it are numbered anew.
         "stable_ids_frames_total{outcome=\"passed\"} 2\n",
-        "stable_ids_frames_total{outcome=\"rewritten\"} 3\n",
+        "stable_ids_frames_total{outcome=\"rewritten\"} 4\n",
         "stable_ids_changes_total{kind=\"dropped\"} 1\n",
-        "stable_ids_changes_total{kind=\"identity_kept\"} 0\n",
+        "stable_ids_changes_total{kind=\"identity_kept\"} 1\n",
+        "stable_ids_identities_changed_total{event=\"mentioned\",field=\"id\"} 1\n",
+        "stable_ids_identities_changed_total{event=\"terminal\",field=\"call_id\"} 0\n",
         "stable_ids_streams_gave_up_total{reason=\"frame_too_long\"} 0\n",
         "stable_ids_first_event_added_seconds_count 1\n",
         &format!(
@@ -290,9 +296,17 @@ async fn metrics_tell_of_streams_and_of_nobody() {
     }
     assert!(!page.contains("secret"));
     assert!(page.lines().filter(|line| line.contains('{')).all(|line| {
-        ["end=", "kind=", "outcome=", "reason=", "le=", "upstream="]
-            .iter()
-            .any(|label| line.contains(label))
+        [
+            "end=",
+            "event=",
+            "kind=",
+            "outcome=",
+            "reason=",
+            "le=",
+            "upstream=",
+        ]
+        .iter()
+        .any(|label| line.contains(label))
     }));
     for (path, status) in [("/health", "200"), ("/ready", "200"), ("/", "404")] {
         assert_eq!(get(proxy.admin, path).await.status(), status, "{path}");

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use sse_rewrite::{Policy, SseRewriter};
+
 use crate::fuzzed::{check_bytes, check_events};
 use crate::wire::encoding::{rewritten, rewritten_in};
 
@@ -45,4 +47,18 @@ fn what_a_fuzzer_found_is_still_right() {
     for file in files("fuzz/corpus/events") {
         check_events(&fs::read(file).unwrap());
     }
+}
+
+#[test]
+fn the_report_tells_which_fields_were_changed_and_where() {
+    let stream = include_bytes!("../../streams/regenerated-at-the-end.sse");
+    let mut rewriter = SseRewriter::new(Policy::default());
+    let _ = rewriter.feed(stream);
+    let changed: Vec<_> = rewriter
+        .report()
+        .fields()
+        .filter(|&(.., count)| count > 0)
+        .map(|(told, field, count)| (told.name(), field.key(), count))
+        .collect();
+    assert_eq!(changed, [("terminal", "id", 2), ("terminal", "call_id", 1)]);
 }
