@@ -210,6 +210,13 @@ def test_options_that_do_not_fit_are_refused() -> None:
         assert said in out
 
 
+# What is started in the background by a shell ignores SIGINT, as do its children.
+HEEDING = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+    "os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
 def test_ctrl_c_ends_it_without_a_traceback() -> None:
     over = threading.Event()
     came = threading.Event()
@@ -224,7 +231,9 @@ def test_ctrl_c_ends_it_without_a_traceback() -> None:
     with (
         Pretender(hang) as server,
         subprocess.Popen(
-            [COMMAND, "check", server.url], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [sys.executable, "-c", HEEDING, COMMAND, "check", server.url],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         ) as process,
     ):
         assert came.wait(60)

@@ -132,6 +132,8 @@ def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
         "        if name == 'vllm_stable_ids.cli':\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Interrupts())\n"
+        # What is started in the background by a shell ignores it.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from vllm_stable_ids.entry import main\n"
         "main()\n"
     )
