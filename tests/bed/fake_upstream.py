@@ -10,12 +10,13 @@ from __future__ import annotations
 import gzip
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, Literal
+
+from bed.serving import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from types import TracebackType
 
 Framing = Literal["chunked", "length", "close"]
 """How the end of a body is told: the last chunk, a length ahead, or the end of the connection."""
@@ -61,7 +62,7 @@ class _State:
     came: threading.Condition = field(default_factory=threading.Condition)
 
 
-class FakeUpstream:
+class FakeUpstream(Serving):
     """The running server. Use it as a context manager.
 
     Attributes:
@@ -79,26 +80,8 @@ class FakeUpstream:
             shared = state
 
         self._state = state
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        super().__init__(Handler)
         self.answers = state.answers
-
-    def __enter__(self) -> FakeUpstream:
-        """Return the running server."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop it."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
     def newest(self, target: str, wait_s: float = 0) -> Received:
         """Return the newest request for a target, waiting for one if none has come yet."""

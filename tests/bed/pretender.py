@@ -10,15 +10,15 @@ import ipaddress
 import json
 import re
 import ssl
-import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, Protocol
+
+from bed.serving import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
-    from types import TracebackType
 
 
 MODELS = {"object": "list", "data": [{"id": "m", "object": "model"}]}
@@ -71,7 +71,7 @@ def reply_stream(pieces: Iterable[bytes]) -> Reply:
     return Reply(pieces, content_type="text/event-stream; charset=utf-8")
 
 
-class Pretender:
+class Pretender(Serving):
     """The running server. Use it as a context manager.
 
     Attributes:
@@ -105,35 +105,8 @@ class Pretender:
 
             do_GET = do_POST = reply  # noqa: N815 - the base class asks for them
 
-        class Quiet(ThreadingHTTPServer):
-            """A server that does not print what a client that leaves causes."""
-
-            def handle_error(self, *_: Any) -> None:
-                """Say nothing."""
-
         self.asked = asked
-        self._server = Quiet(("127.0.0.1", 0), Handler)
-        if tls is not None:
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
-        scheme = "http" if tls is None else "https"
-        self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Pretender:
-        """Return the running server."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop it."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(Handler, tls)
 
 
 class PretendVllm:

@@ -7,15 +7,15 @@ streams that come back are passed on as they are.
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx
 
+from bed.serving import Serving
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
     from bed.cases import Case
     from bed.client import Server
@@ -30,7 +30,7 @@ class Choose(Protocol):
         """Return the case to say; None for what the random weights say."""
 
 
-class Prompting:
+class Prompting(Serving):
     """The running relay. Use it as a context manager.
 
     Attributes:
@@ -72,29 +72,5 @@ class Prompting:
                     for chunk in answer.iter_raw():
                         self.wfile.write(chunk)
 
-        class Quiet(ThreadingHTTPServer):
-            """A server that does not print what a client that leaves causes."""
-
-            def handle_error(self, *_: Any) -> None:
-                """Say nothing."""
-
         self.bodies = bodies
-        self._server = Quiet(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Prompting:
-        """Return the running relay."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop it."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(Handler)
