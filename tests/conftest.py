@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bed.proxied import Proxies
 from bed.server import VllmServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bed.models import ModelPath
+    from bed.proxied import Proxy
 
 PATHS: tuple[ModelPath, ...] = ("simple", "harmony")
 
@@ -68,3 +70,17 @@ def fixed(servers: Servers, path: ModelPath) -> VllmServer:
 def stock(servers: Servers, path: ModelPath) -> VllmServer:
     """A server with the plugin installed and switched off."""
     return servers.get(path, fixed=False)
+
+
+@pytest.fixture(scope="module")
+def proxies() -> Iterator[Proxies]:
+    """The proxies of a module."""
+    started = Proxies()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def proxy(proxies: Proxies, stock: VllmServer) -> Proxy:
+    """A proxy in front of the stock server of a path."""
+    return proxies.before(stock.url)

@@ -19,27 +19,13 @@ from bed.proxied import COMMAND, Proxies, Proxy
 from test_untouched import chat_said, shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from bed.client import Server
     from bed.judge import Event
     from bed.models import ModelPath
     from bed.server import VllmServer
     from conftest import Servers
-
-
-@pytest.fixture(scope="module")
-def proxies() -> Iterator[Proxies]:
-    """The proxies of this module."""
-    started = Proxies()
-    yield started
-    started.close()
-
-
-@pytest.fixture
-def proxy(proxies: Proxies, stock: VllmServer) -> Proxy:
-    """A proxy in front of the stock server of a path."""
-    return proxies.before(stock.url)
 
 
 def said(events: Sequence[Event]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from bed.cases import cases_of
 from bed.corpus import faulty
 from bed.fake_upstream import Answer, FakeUpstream
 from bed.judge import ADDED, judge
-from bed.proxied import Proxies, Proxy
+from bed.proxied import Proxy
 from test_asgi import rewritten
 
 if TYPE_CHECKING:
@@ -52,20 +52,6 @@ def kept() -> bytes:
     sent = rewritten(RAW)
     assert judge(client.parse(RAW)) != judge(client.parse(sent)) == []
     return sent
-
-
-@pytest.fixture(scope="module")
-def proxies() -> Iterator[Proxies]:
-    """The proxies of this module."""
-    started = Proxies()
-    yield started
-    started.close()
-
-
-@pytest.fixture
-def proxy(proxies: Proxies, stock: VllmServer) -> Proxy:
-    """A proxy in front of the stock server of a path."""
-    return proxies.before(stock.url)
 
 
 @pytest.fixture
