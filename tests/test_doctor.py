@@ -182,6 +182,7 @@ VARIABLES = [
     ("VLLM_STABLE_IDS", " 1\n", "on, as by default", False),
     ("VLLM_STABLE_IDS", "maybe", "neither on", True),
     ("VLLM_STABLE_IDS_VOCABULARY", "0", "response.reasoning_part.*", False),
+    ("VLLM_STABLE_IDS_ITEM_REFERENCE", "no", "answers with an error", False),
     ("VLLM_STABLE_IDS_VOCABULARY", "2", "neither on", True),
     ("VLLM_PLUGINS", "", "not among them", True),
     ("VLLM_PLUGINS", "a, stable_ids", "not among them", True),

@@ -45,12 +45,14 @@ def test_the_start_up_line_lists_what_was_put_in(
     assert patches.active()
 
 
+@pytest.mark.parametrize("name", ["vocabulary", "item_reference"])
 def test_what_a_switch_turns_off_is_left_out(
-    serving: ModuleType, monkeypatch: pytest.MonkeyPatch
+    serving: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setenv("VLLM_STABLE_IDS_VOCABULARY", "0")
+    variable = f"VLLM_STABLE_IDS_{name.upper()}"
+    monkeypatch.setenv(variable, "0")
     patches.apply(serving)
-    assert ("vocabulary", "VLLM_STABLE_IDS_VOCABULARY is off") in patches.outcome.left_out
+    assert (name, f"{variable} is off") in patches.outcome.left_out
 
 
 class Other:

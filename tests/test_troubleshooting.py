@@ -34,6 +34,14 @@ COPIED = [
         "A part of a message or of reasoning is not found",
     ),
     (
+        "AI_APICallError: Unknown input type: item_reference",
+        "The server does not know an item that is referred to",
+    ),
+    (
+        "input[3] refers to item 'rs_0a1b', which is in no response stored on this server. A",
+        "The server does not know an item that is referred to",
+    ),
+    (
         "OpenAIError: Unhandled response stream event: unknown\n    at assertNever (x.mjs:401:11)",
         "The client stops at an event that it does not know",
     ),

@@ -16,10 +16,13 @@ Switch = Annotated[bool, BeforeValidator(_stripped)]
 """On or off; blanks around the word, as files of variables tend to have, do not count."""
 
 
+PREFIX = "VLLM_STABLE_IDS_"
+
+
 class Settings(BaseSettings):
     """The plugin's switches; each is read from the environment when vLLM starts."""
 
-    model_config = SettingsConfigDict(env_prefix="VLLM_STABLE_IDS_", env_ignore_empty=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True)
 
     enabled: Switch = Field(
         default=True,
@@ -30,9 +33,29 @@ class Settings(BaseSettings):
         default=True,
         description=(
             "Send response.content_part.* for reasoning, as the OpenAI API does, where vLLM "
-            "has response.reasoning_part.*. Off: vLLM's own events."
+            "has response.reasoning_part.*. Off: vLLM's own response.reasoning_part.* events stay."
         ),
     )
+    item_reference: Switch = Field(
+        default=True,
+        description=(
+            "Put the item of a stored response where an input item of type item_reference names "
+            "it. Off: vLLM answers with an error, as it does by itself."
+        ),
+    )
+
+
+def variables() -> dict[str, str]:
+    """The variable that each setting is read from, and the setting's name."""
+    return {
+        str(field.validation_alias or f"{PREFIX}{name.upper()}"): name
+        for name, field in Settings.model_fields.items()
+    }
+
+
+def off_means(name: str) -> str:
+    """What it means that a setting is off, in a sentence without a capital."""
+    return (Settings.model_fields[name].description or "").partition("Off: ")[2].removesuffix(".")
 
 
 def load() -> tuple[Settings, list[str]]:
@@ -50,8 +73,8 @@ def load() -> tuple[Settings, list[str]]:
         wrong = {str(detail["loc"][0]): detail["input"] for detail in error.errors()}
     problems = []
     defaults: dict[str, Any] = {}
-    for name, field in Settings.model_fields.items():
-        variable = str(field.validation_alias or f"VLLM_STABLE_IDS_{name.upper()}")
+    for variable, name in variables().items():
+        field = Settings.model_fields[name]
         # An alias is reported by itself, a field without one by its own name.
         key = variable if field.validation_alias else name
         if key in wrong:

@@ -30,7 +30,7 @@ ModelPath = Literal["simple", "harmony"]
 
 BUILD = Path(__file__).resolve().parents[2] / ".build"
 TIKTOKEN_FOLDER = BUILD / "tiktoken"
-MAX_MODEL_LEN = 4096
+MAX_MODEL_LEN = 65536
 
 FOLDER_NAMES: dict[ModelPath, str] = {"simple": "qwen3", "harmony": "gpt-oss"}
 

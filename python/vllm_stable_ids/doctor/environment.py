@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 RUST_FRONTEND = "VLLM_USE_RUST_FRONTEND"
 RESTART = ", then restart vLLM"
-OURS = {"VLLM_STABLE_IDS": "enabled", "VLLM_STABLE_IDS_VOCABULARY": "vocabulary"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ def look() -> list[Variable]:
 
 def _ours() -> Iterator[Variable]:
     switches, problems = settings.load()
-    for name, field in OURS.items():
+    for name, field in settings.variables().items():
         value = os.environ.get(name, "")
         if not value:
             continue
@@ -51,10 +50,10 @@ def _ours() -> Iterator[Variable]:
             yield Variable(name, value, says, f"correct {name}, or unset it{RESTART}")
         elif getattr(switches, field):
             yield Variable(name, value, "on, as by default")
-        elif field == "enabled":
-            yield Variable(name, value, "off: nothing is patched", f"unset {name}{RESTART}")
         else:
-            yield Variable(name, value, "off: vLLM's own response.reasoning_part.* events stay")
+            # Without the rest one can live well; without any of it, nobody needs the doctor.
+            remedy = f"unset {name}{RESTART}" if field == "enabled" else None
+            yield Variable(name, value, f"off: {settings.off_means(field)}", remedy)
 
 
 def _plugins() -> Iterator[Variable]:

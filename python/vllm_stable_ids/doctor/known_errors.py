@@ -67,6 +67,29 @@ KNOWN_ERRORS = (
         ),
     ),
     KnownError(
+        name="The server does not know an item that is referred to",
+        texts=(
+            "Unknown input type: item_reference",
+            "input[…] refers to item '…', which is in no response stored on this server.",
+        ),
+        seen_in=(
+            "vLLM 0.20 to 0.33 with gpt-oss, as HTTP status 400, where other models have status "
+            "500 and `'role'`; shown by the AI SDK in its default mode. The second text is this "
+            "plugin's"
+        ),
+        cause=(
+            "The client sends `item_reference` in the place of an item that the server is to have "
+            "stored. vLLM does not know that type. With this plugin the item is looked up in "
+            "vLLM's store, and is not there: the store is off, the response was created with "
+            "`store` set to false, has not ended, or was made before a restart or by another of "
+            "several API servers."
+        ),
+        remedy=(
+            f"{PLUGIN}, with VLLM_ENABLE_RESPONSES_API_STORE=1; or let the client send whole items "
+            "(AI SDK: `providerOptions: {openai: {store: false}}`)."
+        ),
+    ),
+    KnownError(
         name="The client stops at an event that it does not know",
         texts=("Unhandled response stream event: …",),
         seen_in="openai-node 7.59, `responses.stream()`",

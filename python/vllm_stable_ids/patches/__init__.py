@@ -18,6 +18,7 @@ from vllm_stable_ids.log import logger
 from vllm_stable_ids.patches import (
     browser,
     failure,
+    item_reference,
     replay,
     stream,
     terminal,
@@ -34,6 +35,7 @@ PATCHES: tuple[Patch, ...] = (
     failure.PATCH,
     replay.PATCH,
     tool_output.PATCH,
+    item_reference.PATCH,
 )
 
 
@@ -101,6 +103,7 @@ def apply(module: Any) -> None:
         openai_vocabulary=vocabulary.is_openais(switches),
         misfit=withdraw,
     )
+    item_reference.configure(on=item_reference.PATCH.name not in needless)
     try:
         for seam in seams:
             seam.put()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from vllm_stable_ids.log import fail_open, logger
+from vllm_stable_ids.patches import item_reference
 from vllm_stable_ids.patches.seam import Call, Patch
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ async def _store(call: Call, response: Any) -> None:
         stored = serving.response_store.get(response.id)
         if stored is None or stored.status != "cancelled":
             serving.response_store[response.id] = response
+            item_reference.remember(serving, response)
 
 
 PATCH = Patch(

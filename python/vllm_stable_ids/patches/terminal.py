@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from vllm_stable_ids.patches import item_reference
 from vllm_stable_ids.patches.seam import Call, Method, Patch
 from vllm_stable_ids.patches.stream import OVERLAY
 
@@ -15,13 +16,15 @@ async def _full(call: Call) -> Any:
     overlay = getattr(call.arguments["context"], OVERLAY, None)
     if overlay is not None and hasattr(response, "output"):
         overlay.reconcile(response)
+    if call.arguments["request"].store and hasattr(response, "output"):
+        item_reference.remember(call.instance, response)
     return response
 
 
 METHOD = Method(
     owner="OpenAIServingResponses",
     name="responses_full_generator",
-    parameters=("context",),
+    parameters=("request", "context"),
     fits=inspect.iscoroutinefunction,
     wrapper=_full,
     required=True,
