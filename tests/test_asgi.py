@@ -51,8 +51,8 @@ BROKEN = b"".join(FRAMES)
 
 
 def rewritten(raw: bytes) -> bytes:
-    """A stream as the rewriter makes it of the whole."""
-    rewriter = SseRewriter()
+    """A stream as the rewriter makes it of the whole, with the event names of the API."""
+    rewriter = SseRewriter(openai_vocabulary=True)
     return rewriter.feed(raw) + rewriter.finish()
 
 
@@ -297,7 +297,7 @@ class Faulty:
 async def test_a_rewriter_that_fails_costs_no_byte_and_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: str
 ) -> None:
-    monkeypatch.setattr(asgi, "SseRewriter", lambda: Faulty(fails))
+    monkeypatch.setattr(asgi, "SseRewriter", lambda **_: Faulty(fails))
     before = log.failed_open["ValueError"]
     sent = await answer([start(), *bodies(FRAMES)])
     assert body(sent) == BROKEN
@@ -311,7 +311,7 @@ async def test_a_rewriter_that_fails_costs_no_byte_and_one_warning(
 async def test_a_stream_beyond_a_limit_is_told_of(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(asgi, "SseRewriter", lambda: SseRewriter(max_items=0))
+    monkeypatch.setattr(asgi, "SseRewriter", lambda **_: SseRewriter(max_items=0))
     assert body(await answer([start(), *bodies(FRAMES)])) == BROKEN
     assert len(caplog.records) == 1
     assert "a stream went on as the server made it (the response has more" in caplog.text

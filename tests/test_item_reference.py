@@ -68,7 +68,7 @@ def test_references_and_the_items_themselves_make_the_same_prompt(
     stream = client.stream(fixed, case(CALL[path]))
     items = announced(stream.events)
     assert len(items) > 1
-    wanted = {"enable_response_messages": True, "store": False}
+    wanted: dict[str, Any] = {"enable_response_messages": True, "store": False}
     named, whole = (
         client.create(fixed, case(TEXT[path]), input=turn(sent, items), **wanted)
         for sent in (list(map(reference, items)), stream.terminal["output"])
@@ -157,7 +157,7 @@ def test_an_item_is_referred_to_once(fixed: VllmServer, first: list[dict[str, An
 
 def test_other_input_stays_as_it_is(fixed: VllmServer, path: ModelPath) -> None:
     question = [{"type": "message", "role": "user", "content": QUESTION}]
-    wanted = {"enable_response_messages": True}
+    wanted: dict[str, Any] = {"enable_response_messages": True}
     plain, listed = (
         client.create(fixed, case(TEXT[path]), input=sent, **wanted)["input_messages"]
         for sent in (QUESTION, question)

@@ -107,7 +107,8 @@ SERVING = SimpleNamespace(tool_server=None)
 def patched_call(patch: Patch, context: Any, proceed: Callable[[], Any]) -> Any:
     """What a patched method of vLLM's returns that without the patch does `proceed`."""
     assert patch.method is not None
-    return patch.method.wrapper(Call(SERVING, {"context": context}, proceed))
+    arguments = {"request": SimpleNamespace(store=False), "context": context}
+    return patch.method.wrapper(Call(SERVING, arguments, proceed))
 
 
 class Response(SimpleNamespace):

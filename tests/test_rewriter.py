@@ -100,7 +100,7 @@ def test_the_report_counts_what_was_changed() -> None:
     [({"max_items": 0}, "more output items"), ({"max_frame_bytes": 20}, "frame")],
 )
 def test_beyond_a_limit_the_stream_passes_and_the_report_says_why(
-    limits: dict[str, int], reason: str
+    limits: dict[str, Any], reason: str
 ) -> None:
     rewriter = SseRewriter(**limits)
     raw = CREATED + ADDED + COMPLETED

@@ -12,8 +12,20 @@ class RewriterReport(TypedDict):
     changes: dict[str, int]
     """How often each kind of change was made."""
 
+    repaired: dict[tuple[str, str, str], int]
+    """How often fields of whole items were corrected, by (field, `added`/`done`/`terminal`, type).
+
+    A type is one that has a conventional prefix, or `other`.
+    """
+
+    inserted: dict[str, int]
+    """How many events were inserted, by type."""
+
     gave_up: str | None
     """Why the stream passes unchanged from some frame on; `None` while it does not."""
+
+    limit: str | None
+    """The same as a name, fit for a metric label."""
 
 @final
 class SseRewriter:
@@ -30,6 +42,7 @@ class SseRewriter:
         max_identity_bytes: int | None = None,
         max_frame_bytes: int | None = None,
         max_held_bytes: int | None = None,
+        openai_vocabulary: bool = False,
     ) -> SseRewriter:
         """Start a stream. Beyond a limit it passes unchanged from there on.
 
@@ -38,6 +51,8 @@ class SseRewriter:
             max_identity_bytes: Length of an id, name or label; 8192 if left out.
             max_frame_bytes: Length of one event; 64 MiB if left out.
             max_held_bytes: Items kept for the terminal event, together; 64 MiB if left out.
+            openai_vocabulary: Send `response.reasoning_part.*`, which vLLM before 0.32 has, as the
+                `response.content_part.*` that the OpenAI API has.
         """
 
     def feed(self, data: bytes) -> bytes:
@@ -197,6 +212,31 @@ class Checker:
 
         Raises:
             ValueError: The stream has ended.
+        """
+
+@final
+class DeltaEncoder:
+    """Writes the frames of a run of deltas like the first of it, which the server wrote.
+
+    It writes only what it can be sure of: an event of the class of the one learnt from, whose
+    fields are the same but for `delta`, a `str`, and `sequence_number`, an `int` of 64 bits.
+    """
+
+    def __new__(cls, classes: list[type]) -> DeltaEncoder:
+        """Start with nothing learnt.
+
+        Args:
+            classes: The pydantic models whose events may be learnt from, without subclasses.
+        """
+
+    def encode(self, event: object) -> str | None:
+        """The frame of `event`; `None` where it is not like the one learnt from."""
+
+    def learn(self, event: object, frame: str) -> bool:
+        """Learn that `frame` is how the server writes `event`.
+
+        Returns:
+            Whether that can be said of further ones; if not, nothing is learnt any more.
         """
 
 def run_proxy(args: list[str]) -> int:

@@ -13,9 +13,10 @@ import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from vllm_stable_ids import settings
-from vllm_stable_ids.log import fail_open, failed_open, logger
+from vllm_stable_ids import metrics, settings
+from vllm_stable_ids.log import count_failure, fail_open, logger
 from vllm_stable_ids.rewriter import SseRewriter
+from vllm_stable_ids.tally import Tally
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -44,15 +45,24 @@ class StableIdsMiddleware:
         self.app = app
         switches, problems = settings.load()
         self._enabled = switches.enabled
+        self._openai_vocabulary = switches.vocabulary
         if PATCHES not in sys.modules:  # where it is loaded, it has said so
             for problem in problems:
                 logger.warning("stable_ids: %s", problem)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
-        if self._enabled and _may_stream(scope) and not _patched():
-            send = _Answer(send)
-        await self.app(scope, receive, send)
+        if not self._enabled or not _may_stream(scope) or _patched():
+            await self.app(scope, receive, send)
+            return
+        answer = _Answer(send, openai_vocabulary=self._openai_vocabulary)
+        try:
+            await self.app(scope, receive, answer)
+        except Exception:
+            answer.broke_off()
+            raise
+        finally:
+            answer.ended()
 
 
 def _may_stream(scope: Scope) -> bool:
@@ -71,11 +81,22 @@ def _patched() -> bool:
 class _Answer:
     """Takes the place of `send` for one request."""
 
-    __slots__ = ("_rewriter", "_send")
+    __slots__ = (
+        "_client_left",
+        "_is_stream",
+        "_openai_vocabulary",
+        "_rewriter",
+        "_send",
+        "_tally",
+    )
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, *, openai_vocabulary: bool) -> None:
+        self._client_left = False
+        self._is_stream = False
+        self._openai_vocabulary = openai_vocabulary
         self._rewriter: SseRewriter | None = None
         self._send = send
+        self._tally = Tally()
 
     async def __call__(self, message: Message) -> None:
         kind = message["type"]
@@ -84,18 +105,36 @@ class _Answer:
         elif kind == "http.response.body" and self._rewriter is not None:
             body = message.get("body", b"")
             more = message.get("more_body", False)
+            self._tally.ended = not more
             sent = self._rewritten(self._rewriter, body, more=more)
             if more and not sent:
                 return  # a frame is unfinished
             if sent != body:
                 message = {**message, "body": sent}
-        await self._send(message)
+        try:
+            await self._send(message)
+        except Exception:
+            self._client_left = True
+            raise
+
+    def broke_off(self) -> None:
+        """Take note that the application failed; not where it could not send."""
+        self._tally.broken_off = not self._client_left and not self._tally.ended
+
+    def ended(self) -> None:
+        """Count the stream, if it was one."""
+        if not self._is_stream:
+            return
+        if self._rewriter is not None:  # no more of the stream comes
+            self._rewritten(self._rewriter, b"", more=False)
+        metrics.stream_ended("wire", self._tally)
 
     def _started(self, message: Message) -> Message:
         headers = list(message.get("headers", ()))
         if not _is_plain_event_stream(headers):
             return message
-        self._rewriter = SseRewriter()
+        self._is_stream = True
+        self._rewriter = SseRewriter(openai_vocabulary=self._openai_vocabulary)
         kept = [header for header in headers if header[0].lower() != b"content-length"]
         return message if len(kept) == len(headers) else {**message, "headers": kept}
 
@@ -117,6 +156,7 @@ class _Answer:
     def _give_up(self, rewriter: SseRewriter, error: Exception) -> bytes:
         """Pass what follows as it is; returns what was held back."""
         self._rewriter = None
+        self._tally.given_up = True
         fail_open("stable_ids: a stream goes on as the server made it", error)
         try:
             return rewriter.finish()
@@ -125,10 +165,13 @@ class _Answer:
 
     def _report(self, rewriter: SseRewriter) -> None:
         self._rewriter = None
-        gave_up = rewriter.report()["gave_up"]
-        if gave_up is not None:
-            failed_open[gave_up] += 1
-            logger.warning("stable_ids: a stream went on as the server made it (%s)", gave_up)
+        report = rewriter.report()
+        self._tally.take_report(report)
+        if report["limit"] is not None:
+            count_failure(report["limit"])
+            logger.warning(
+                "stable_ids: a stream went on as the server made it (%s)", report["gave_up"]
+            )
 
 
 def _is_plain_event_stream(headers: list[tuple[bytes, bytes]]) -> bool:

@@ -13,13 +13,25 @@ if TYPE_CHECKING:
 
 
 class Edits:
-    """Changes made to upstream's objects, which can be taken back."""
+    """Changes made for one event of upstream's, which can be taken back.
 
-    __slots__ = ("_made",)
+    Attributes:
+        inserted: The types of the events that are sent besides it.
+        repaired: The fields that were corrected, as (field, event, item type).
+    """
+
+    __slots__ = ("_made", "inserted", "repaired")
 
     def __init__(self) -> None:
         """Start with no change made."""
         self._made: list[tuple[Any, str, Any]] = []
+        self.inserted: list[str] = []
+        self.repaired: list[tuple[str, str, str]] = []
+
+    @property
+    def made_any(self) -> bool:
+        """Whether any field was set."""
+        return bool(self._made)
 
     def set(self, target: Any, name: str, value: Any) -> None:
         """Set a field."""
@@ -32,10 +44,17 @@ class Edits:
         for target, name, value in changes:
             self.set(target, name, value)
 
-    def correct(self, item: Any, corrections: dict[str, str]) -> None:
-        """Set fields of an item."""
+    def correct(self, item: Any, corrections: dict[str, str], told: str) -> None:
+        """Set fields of an item.
+
+        Args:
+            item: The item.
+            corrections: What to set.
+            told: The event that has it: `added`, `done` or `terminal`.
+        """
         for field, value in corrections.items():
             self.set(item, field, value)
+            self.repaired.append((field, told, item.type))
 
     def undo(self) -> None:
         """Take every change back."""

@@ -133,6 +133,10 @@ def _start_frontend(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs:
 
 def _say(in_force: str) -> None:
     """Log the one warning; what is found out after it is no second one."""
+    from vllm_stable_ids import metrics, patches  # noqa: PLC0415 - engine and workers do without
+
+    mode: metrics.Mode = "wire" if in_force == WIRE else "not_patched"
+    metrics.show_mode(patches.own_version(), patches.vllm_version(), mode)
     if _state.warned:
         logger.info("stable_ids: %s", in_force)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -11,6 +12,7 @@ from vllm_stable_ids.edits import Edits
 from vllm_stable_ids.events import REASONING_PART
 from vllm_stable_ids.log import fail_open
 from vllm_stable_ids.open_item import OpenItem
+from vllm_stable_ids.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,13 +74,12 @@ class Overlay:
     Attributes:
         run: What holds for further events like the last one.
         held: Gives up the events that are still held back when the end is made.
+        tally: What was done to the stream.
     """
 
     __slots__ = (
         "__weakref__",
         "_classes",
-        "_ended",
-        "_failed",
         "_last",
         "_late",
         "_ledger",
@@ -92,6 +93,7 @@ class Overlay:
         "_streamed",
         "held",
         "run",
+        "tally",
     )
 
     def __init__(
@@ -106,9 +108,8 @@ class Overlay:
         """
         self.run = NO_RUN
         self.held: Callable[[], Sequence[Event]] = tuple
+        self.tally = Tally()
         self._classes = classes
-        self._ended = False
-        self._failed = False
         self._last: Event = None
         self._late: list[Event] = []
         self._ledger = Ledger(conventional_ids=True, openai_vocabulary=openai_vocabulary)
@@ -124,7 +125,7 @@ class Overlay:
     @property
     def is_cut(self) -> bool:
         """Whether the stream, as far as it came, has a start and no end."""
-        return not self._failed and self._response is not None and not self._ended
+        return not self.tally.given_up and self._response is not None and not self.tally.ended
 
     def dropped(self, count: int) -> bool:
         """Ask to leave out `count` events of upstream's that were not shown here.
@@ -132,25 +133,28 @@ class Overlay:
         Returns:
             Whether they may be; not where the stream is to be as vLLM makes it.
         """
-        if self._failed:
+        if self.tally.given_up:
             return False
         for _ in range(count):
             self._ledger.dropped()
+        self.tally.changed = True
         return True
 
     def send(self, event: Event) -> Sequence[Event]:
         """The events to send for one of upstream's: it, and what belongs before it."""
-        if self._failed:
+        if self.tally.given_up:
             late, self._late = self._late, []
             return (*late, event)
         edits = Edits()
         try:
             if self._last is None and not is_event(event):
-                self._failed = True
+                self.tally.given_up = True
                 self._misfit(f"its streams are made of {type(event).__name__}, not of events")
                 return (event,)
             self._last = event
-            return self._decide(event, edits)
+            sent = self._decide(event, edits)
+            self.tally.take(edits, as_it_came=len(sent) == 1 and sent[0] is event)
+            return sent
         except Exception as error:  # noqa: BLE001 - the stream must go on
             self._give_up(error, edits)
             return (event,)
@@ -161,7 +165,7 @@ class Overlay:
         The response is changed in place: it is the object that vLLM has put into its store and
         will send, so that all of them say the same (C8).
         """
-        if self._failed:
+        if self.tally.given_up:
             return
         edits = Edits()
         held = self.held()
@@ -169,6 +173,7 @@ class Overlay:
             for event in held:
                 self._late += self._decide(event, edits)
             self._reconcile(response, edits)
+            self.tally.take(edits)
         except Exception as error:  # noqa: BLE001 - the stream must go on
             self._late, self._pending = list(held), []
             self._give_up(error, edits)
@@ -200,11 +205,11 @@ class Overlay:
         events += [self._classes.error(ERROR_CODE, message), self._classes.failed(response)]
         for offset, event in enumerate(events):
             event.sequence_number = number + offset
-        self._ended = True
+        self.tally.ended = True
         return events, response
 
     def _give_up(self, error: Exception, edits: Edits) -> None:
-        self._failed = True
+        self.tally.given_up = True
         self.run = NO_RUN
         edits.undo()
         fail_open("stable_ids: a stream goes on with vLLM's own ids", error)
@@ -220,7 +225,7 @@ class Overlay:
             self._ledger.created(event.response.id)
             self._response = event.response
         if kind in TERMINAL:
-            self._ended = True
+            self.tally.ended = True
             late, before = self._late, self._pending
             self._late, self._pending = [], []
             return [*late, *self._numbered(before, event, edits)]
@@ -230,7 +235,7 @@ class Overlay:
         decision = self._ledger.added(event.output_index, _json(event.item))
         if decision.slot is None:
             return self._dropped(event)
-        edits.correct(event.item, decision.corrections)
+        edits.correct(event.item, decision.corrections, "added")
         self._streamed.append(event.item)
         self._open[decision.slot] = OpenItem(event.output_index)
         return self._placed(event, (), decision.slot, edits)
@@ -243,7 +248,7 @@ class Overlay:
         slot = decision.slot
         if slot is None:
             return self._dropped(event)
-        edits.correct(event.item, decision.corrections)
+        edits.correct(event.item, decision.corrections, "done")
         before: list[Event] = []
         if decision.before or slot in self._owed:
             *before, _ = self._built(self._ledger.whole(slot, _json(event.item)))
@@ -330,6 +335,7 @@ class Overlay:
         number = event.sequence_number
         for extra in before:
             extra.sequence_number = self._ledger.inserted(number)
+            edits.inserted.append(extra.type)
         if shift := self._ledger.shift:
             edits.set(event, "sequence_number", number + shift)
         self._next_number = number + shift + 1
@@ -351,7 +357,7 @@ class Overlay:
                 continue
             item = self._streamed[slot] if source is None else rebuilt[source]
             if item is not None:
-                edits.correct(item, self._ledger.corrections(slot, _json(item)))
+                edits.correct(item, self._ledger.corrections(slot, _json(item)), "terminal")
             output.append(item)
         for slot, whole in terminal.inserts:
             if output[slot] is None or (terminal.output[slot] is None and slot in self._open):
@@ -360,7 +366,9 @@ class Overlay:
             if not whole and slot not in self._owed:
                 events = self._open[slot].rest(events)
             self._pending += self._built(events)
-        edits.set(response, "output", [item for item in output if item is not None])
+        output = [item for item in output if item is not None]
+        if len(output) != len(rebuilt) or any(map(operator.is_not, output, rebuilt)):
+            edits.set(response, "output", output)
 
     def _cut(self, slot: int) -> Sequence[Event]:
         """The events that close the open item in `slot` with what it has said."""
@@ -378,7 +386,8 @@ class StockOverlay(Overlay):
         """Start, and do nothing more."""
         self.run = NO_RUN
         self.held = tuple
-        self._failed = True
+        self.tally = Tally()
+        self.tally.given_up = True
 
     def dropped(self, count: int) -> bool:  # noqa: ARG002 - none may be
         """Whether events may be left out: no."""

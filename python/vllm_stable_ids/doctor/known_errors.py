@@ -98,9 +98,9 @@ KNOWN_ERRORS = (
             "not have, for every item of reasoning."
         ),
         remedy=(
-            f"{PLUGIN}; it sends `response.content_part.*` in their place unless "
-            "`VLLM_STABLE_IDS_VOCABULARY` is off. vLLM 0.32 and newer do so themselves. On the "
-            "wire the events stay; `responses.create({stream: true})` does not stop at them."
+            f"{PLUGIN}; {PROXY}. Both send `response.content_part.*` in their place, unless "
+            "`VLLM_STABLE_IDS_VOCABULARY` is off or the proxy has `--keep-vocabulary`. vLLM 0.32 "
+            "and newer do so themselves. `responses.create({stream: true})` does not stop at them."
         ),
     ),
     KnownError(

@@ -12,11 +12,12 @@ import importlib.metadata
 from dataclasses import dataclass
 from typing import Any
 
-from vllm_stable_ids import settings
+from vllm_stable_ids import metrics, settings
 from vllm_stable_ids.events import EventClasses
 from vllm_stable_ids.log import logger
 from vllm_stable_ids.patches import (
     browser,
+    encode,
     failure,
     item_reference,
     replay,
@@ -36,6 +37,7 @@ PATCHES: tuple[Patch, ...] = (
     replay.PATCH,
     tool_output.PATCH,
     item_reference.PATCH,
+    encode.PATCH,
 )
 
 
@@ -78,12 +80,21 @@ def apply(module: Any) -> None:
     Raises:
         Exception: Something of ours went wrong; nothing is patched then.
     """
+    try:
+        _apply(module)
+    except Exception:
+        metrics.show_mode(own_version(), vllm_version(), "not_patched")
+        raise
+
+
+def _apply(module: Any) -> None:
     switches, problems = settings.load()
     for problem in problems:
         logger.warning("stable_ids: %s", problem)
-    us, vllm = _version("vllm-stable-ids"), vllm_version()
+    us, vllm = own_version(), vllm_version()
     outcome.enabled = switches.enabled
     if not switches.enabled:
+        metrics.show_mode(us, vllm, "off")
         logger.info("stable_ids %s: vLLM %s not patched (VLLM_STABLE_IDS is off)", us, vllm)
         return
     try:
@@ -120,6 +131,35 @@ def apply(module: Any) -> None:
     except Exception:
         _take_back()
         raise
+    metrics.show_mode(us, vllm, "patched")
+
+
+def join(module: Any) -> None:
+    """Patch what lies in a module that vLLM imports later, if anything is patched.
+
+    Args:
+        module: The module, as imported.
+
+    Raises:
+        Exception: Something of ours went wrong; this module is as it was then.
+    """
+    needless = {name for name, _ in outcome.left_out}
+    for patch in PATCHES:
+        function = patch.function
+        if function is None or function.owner != module.__name__ or patch.name in needless:
+            continue
+        if not outcome.active:
+            return
+        try:
+            seam = Seam(module, function)
+        except MisfitError as misfit:
+            reason = f"not as known, {misfit}"
+            outcome.left_out += ((patch.name, reason),)
+            logger.info("stable_ids: %s is left out after all: %s", patch.name, reason)
+            continue
+        if not seam.is_put:
+            seam.put()
+            _put.append(seam)
 
 
 def withdraw(reason: str) -> None:
@@ -132,6 +172,7 @@ def withdraw(reason: str) -> None:
         return
     _take_back()
     outcome.reason = reason
+    metrics.show_mode(own_version(), vllm_version(), "not_patched")
     logger.warning(
         "stable_ids: vLLM %s is no longer patched, its own ids are in force: %s; "
         "look for a newer vllm-stable-ids",
@@ -170,8 +211,9 @@ def vllm_version() -> str:
     return version
 
 
-def _version(distribution: str) -> str:
+def own_version() -> str:
+    """The plugin's version."""
     try:
-        return importlib.metadata.version(distribution)
+        return importlib.metadata.version("vllm-stable-ids")
     except importlib.metadata.PackageNotFoundError:
         return "(not installed)"

@@ -36,11 +36,14 @@ async def end(
         Closes of what is open, `error` and `response.failed`. Nothing where the stream has no
         start or has its end already, or is vLLM's own anyway; `error` is then to be raised.
     """
+    if not overlay.tally.ended:
+        overlay.tally.broken_off = True
     if not overlay.is_cut:
         return ()
     try:
         events, response = overlay.fail(last, _message(call.instance, error))
         await _store(call, response)
+        overlay.tally.inserted.update(event.type for event in events)
     except Exception as fault:  # noqa: BLE001 - then the stream breaks off as it does without us
         fail_open("stable_ids: a stream that failed has no end", fault)
         return ()
@@ -77,7 +80,7 @@ async def _store(call: Call, response: Any) -> None:
         stored = serving.response_store.get(response.id)
         if stored is None or stored.status != "cancelled":
             serving.response_store[response.id] = response
-            item_reference.remember(serving, response)
+            item_reference.remember(serving, response, stored=True)
 
 
 PATCH = Patch(

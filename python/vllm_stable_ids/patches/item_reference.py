@@ -49,14 +49,15 @@ def configure(*, on: bool) -> None:
     _on = on
 
 
-def remember(serving: Any, response: Any) -> None:
+def remember(serving: Any, response: Any, *, stored: bool | None) -> None:
     """Keep the places of a response's items.
 
     Args:
         serving: vLLM's serving object.
-        response: A response that its store has, complete.
+        response: What vLLM answers with: a complete response, or an error.
+        stored: Whether vLLM's store has it.
     """
-    if not _on:
+    if not _on or not stored or not hasattr(response, "output"):
         return
     try:
         directory = serving.__dict__.setdefault(DIRECTORY, {})

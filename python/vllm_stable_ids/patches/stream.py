@@ -6,6 +6,7 @@ import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from vllm_stable_ids import metrics
 from vllm_stable_ids.log import fail_open
 from vllm_stable_ids.overlay import Overlay, StockOverlay
 from vllm_stable_ids.patches import browser, failure
@@ -81,6 +82,8 @@ async def _stream(call: Call) -> AsyncGenerator[Event]:
     finally:
         with contextlib.suppress(AttributeError):
             delattr(context, OVERLAY)
+        path = "harmony" if getattr(call.instance, "use_harmony", False) else "simple"
+        metrics.stream_ended(path, overlay.tally)
         # A client that leaves must stop the engine as promptly as it does without us. Another
         # plugin's wrapper may have put an iterator here that cannot be closed.
         if (aclose := getattr(upstream, "aclose", None)) is not None:

@@ -16,8 +16,8 @@ async def _full(call: Call) -> Any:
     overlay = getattr(call.arguments["context"], OVERLAY, None)
     if overlay is not None and hasattr(response, "output"):
         overlay.reconcile(response)
-    if call.arguments["request"].store and hasattr(response, "output"):
-        item_reference.remember(call.instance, response)
+    request = call.arguments["request"]
+    item_reference.remember(call.instance, response, stored=request.store)
     return response
 
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use sse_rewrite::{Policy, SseRewriter};
+use sse_rewrite::{GaveUp, Policy, SseRewriter};
 
 /// Rewrites the bytes of one event stream; see the stub for its methods.
 #[pyclass(name = "SseRewriter")]
@@ -26,12 +26,14 @@ impl PySseRewriter {
         max_identity_bytes = None,
         max_frame_bytes = None,
         max_held_bytes = None,
+        openai_vocabulary = false,
     ))]
     fn new(
         max_items: Option<usize>,
         max_identity_bytes: Option<usize>,
         max_frame_bytes: Option<usize>,
         max_held_bytes: Option<usize>,
+        openai_vocabulary: bool,
     ) -> Self {
         let default = Policy::default();
         Self {
@@ -40,6 +42,7 @@ impl PySseRewriter {
                 max_identity_bytes: max_identity_bytes.unwrap_or(default.max_identity_bytes),
                 max_frame_bytes: max_frame_bytes.unwrap_or(default.max_frame_bytes),
                 max_held_bytes: max_held_bytes.unwrap_or(default.max_held_bytes),
+                openai_vocabulary,
                 ..default
             }),
             out: Vec::new(),
@@ -58,10 +61,19 @@ impl PySseRewriter {
 
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let changes: BTreeMap<&str, u64> = self.rewriter.report().counts().collect();
-        let reason = self.rewriter.gave_up().map(|reason| reason.to_string());
+        let gave_up = self.rewriter.gave_up();
+        let repaired: BTreeMap<_, _> = self
+            .rewriter
+            .repaired()
+            .iter()
+            .map(|(&(told, field, kind), &count)| ((field.key(), told.name(), kind), count))
+            .collect();
         let report = PyDict::new(py);
         report.set_item("changes", changes)?;
-        report.set_item("gave_up", reason)?;
+        report.set_item("repaired", repaired)?;
+        report.set_item("inserted", self.rewriter.inserted())?;
+        report.set_item("gave_up", gave_up.map(|reason| reason.to_string()))?;
+        report.set_item("limit", gave_up.map(GaveUp::name))?;
         Ok(report)
     }
 }

@@ -43,6 +43,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     upstream_ca: Option<PathBuf>,
 
+    /// Leave vLLM's `response.reasoning_part.*` events as they are. Otherwise they are sent as the
+    /// `response.content_part.*` that the `OpenAI` API has.
+    #[arg(long)]
+    keep_vocabulary: bool,
+
     /// How long to wait for open streams after SIGTERM.
     #[arg(long, default_value_t = 300, value_name = "SECONDS")]
     drain: u64,
@@ -115,6 +120,7 @@ impl Args {
             admin: self.admin,
             tls,
             upstream_tls,
+            openai_vocabulary: !self.keep_vocabulary,
             drain: Duration::from_secs(self.drain),
             ..Config::new(self.upstream)
         })

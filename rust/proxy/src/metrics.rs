@@ -158,7 +158,7 @@ impl Metrics {
         }
         metrics.count_fields(&Report::default());
         for reason in GAVE_UP {
-            drop(metrics.gave_up.get_or_create(&[("reason", name(reason))]));
+            drop(metrics.gave_up.get_or_create(&[("reason", reason.name())]));
         }
         Self {
             registry,
@@ -177,7 +177,7 @@ impl Metrics {
         }
         if let Some(reason) = rewriter.gave_up() {
             self.gave_up
-                .get_or_create(&[("reason", name(reason))])
+                .get_or_create(&[("reason", reason.name())])
                 .inc();
         }
     }
@@ -213,15 +213,5 @@ impl Metrics {
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
-    }
-}
-
-/// A stable name of the reason.
-const fn name(reason: GaveUp) -> &'static str {
-    match reason {
-        GaveUp::TooManyItems => "too_many_items",
-        GaveUp::IdentityTooLong => "identity_too_long",
-        GaveUp::FrameTooLong => "frame_too_long",
-        GaveUp::TooMuchHeld => "too_much_held",
     }
 }

@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
+use sse_rewrite::{Policy, SseRewriter};
 use tokio_util::task::TaskTracker;
 
 use crate::BoxError;
@@ -40,6 +41,8 @@ pub(crate) struct Proxy {
     /// Only with several upstreams.
     affinity: Option<Arc<Affinity>>,
     metrics: Arc<Metrics>,
+    /// What is wanted of event streams beyond the contract.
+    policy: Policy,
     /// Connections that are no HTTP any more.
     tunnels: TaskTracker,
 }
@@ -52,13 +55,19 @@ struct Target {
 }
 
 impl Proxy {
-    pub(crate) fn new(tls: ClientConfig, balancer: Arc<Balancer>, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(
+        tls: ClientConfig,
+        balancer: Arc<Balancer>,
+        metrics: Arc<Metrics>,
+        policy: Policy,
+    ) -> Self {
         let several = balancer.all().len() > 1;
         Self {
             client: Client::new(tls),
             balancer,
             affinity: several.then(|| Arc::new(Affinity::new())),
             metrics,
+            policy,
             tunnels: TaskTracker::new(),
         }
     }
@@ -208,7 +217,8 @@ impl Proxy {
         headers::remove_about_the_bytes(response.headers_mut());
         let metrics = Arc::clone(&self.metrics);
         response.map(|answer| {
-            let rewritten = Rewritten::new(answer, learner, metrics, before);
+            let rewriter = SseRewriter::new(self.policy);
+            let rewritten = Rewritten::new(answer, rewriter, learner, metrics, before);
             BreaksOff::new(rewritten).boxed_unsync()
         })
     }

@@ -13,6 +13,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::{ClientConfig, ServerConfig};
 use socket2::{SockRef, TcpKeepalive};
+use sse_rewrite::Policy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
@@ -42,6 +43,8 @@ pub struct Config {
     pub upstreams: Vec<Address>,
     /// How https upstreams are verified; without it none is trusted.
     pub upstream_tls: Option<ClientConfig>,
+    /// Whether events of vLLM's own are sent under the names that the `OpenAI` API has for them.
+    pub openai_vocabulary: bool,
     /// Where clients connect.
     pub listen: SocketAddr,
     /// How clients are served TLS.
@@ -61,6 +64,7 @@ impl Config {
         Self {
             upstreams,
             upstream_tls: None,
+            openai_vocabulary: true,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             tls: None,
             admin: None,
@@ -78,6 +82,7 @@ pub struct Server {
     upstream_tls: ClientConfig,
     balancer: Arc<Balancer>,
     metrics: Arc<Metrics>,
+    policy: Policy,
     drain: Duration,
     health_interval: Duration,
 }
@@ -102,6 +107,10 @@ impl Server {
             upstream_tls: config.upstream_tls.map_or_else(tls::for_nobody, Ok)?,
             balancer: Arc::new(Balancer::new(upstreams.collect())),
             metrics: Arc::new(Metrics::new()),
+            policy: Policy {
+                openai_vocabulary: config.openai_vocabulary,
+                ..Policy::default()
+            },
             drain: config.drain,
             health_interval: config.health_interval,
         })
@@ -132,6 +141,7 @@ impl Server {
             self.upstream_tls.clone(),
             Arc::clone(&self.balancer),
             Arc::clone(&self.metrics),
+            self.policy,
         ));
         let mut background = tokio::task::JoinSet::new();
         // One upstream alone is asked whatever its health: only /ready wants to know.

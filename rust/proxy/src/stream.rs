@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame};
-use sse_rewrite::{Policy, SseRewriter};
+use sse_rewrite::SseRewriter;
 
 use crate::BoxError;
 use crate::affinity::Learner;
@@ -56,6 +56,7 @@ impl Rewritten {
     /// A stream whose request took `before` to pass.
     pub(crate) fn new(
         answer: Answer,
+        rewriter: SseRewriter,
         learner: Option<Learner>,
         metrics: Arc<Metrics>,
         before: Duration,
@@ -63,7 +64,7 @@ impl Rewritten {
         metrics.streams_open.inc();
         Self {
             answer,
-            rewriter: SseRewriter::new(Policy::default()),
+            rewriter,
             learner,
             metrics,
             out: Vec::new(),

@@ -77,6 +77,8 @@ pub(crate) struct Frame<'a> {
     bytes: &'a [u8],
     /// The value of its `event` field.
     pub(crate) event: Option<&'a [u8]>,
+    /// Where that lies in it.
+    event_at: Range<usize>,
     /// Its data: one line as it stands, or several joined by LF.
     pub(crate) data: Cow<'a, [u8]>,
     /// Where its data starts, if it is one line.
@@ -131,7 +133,7 @@ impl Style {
 impl<'a> Frame<'a> {
     /// Reads a frame; `None` where it has no data.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
-        let mut event = None;
+        let mut event_at = None;
         let mut data: Option<Cow<'a, [u8]>> = None;
         let mut has_other_lines = false;
         let mut style = None;
@@ -150,13 +152,15 @@ impl<'a> Frame<'a> {
                         style = Some(line.style(bytes));
                     }
                 }
-                (b"event", value) => event = bytes.get(value),
+                (b"event", value) => event_at = Some(value),
                 _ => has_other_lines |= !line.text.is_empty(),
             }
         }
+        let event = event_at.clone().and_then(|span| bytes.get(span));
         Some(Self {
             bytes,
             event,
+            event_at: event_at.unwrap_or_default(),
             data: data?,
             data_at,
             style: Style {
@@ -167,10 +171,12 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Writes the frame with some stretches of its data replaced, in order; all else stays.
-    pub(crate) fn write_with(&self, edits: Edits, out: &mut Vec<u8>) {
+    /// Writes the frame with some stretches of its data replaced, in order, and its `event` field
+    /// if it is given a name for that; all else stays.
+    pub(crate) fn write_with(&self, edits: Edits, name: Option<&str>, out: &mut Vec<u8>) {
         let mut copy = Copier {
             frame: self,
+            name: name.filter(|_| self.event.is_some()),
             lines: Lines::of(self.bytes),
             line: 0..0,
             offset: 0,
@@ -183,7 +189,7 @@ impl<'a> Frame<'a> {
             copy.skip_to(range.end);
         }
         copy.up_to(self.data.len(), out);
-        out.extend_from_slice(self.bytes.get(copy.written..).unwrap_or_default());
+        copy.copy(self.bytes.len(), out);
     }
 
     /// The frame and where its data lies in it, if it has one line of data and is whole.
@@ -215,6 +221,8 @@ impl<'a> Frame<'a> {
 /// Copies the data of a frame together with what stands between its lines.
 struct Copier<'a> {
     frame: &'a Frame<'a>,
+    /// What its `event` field is to say instead.
+    name: Option<&'a str>,
     lines: Lines<'a>,
     /// Where the current data line's value lies in the frame.
     line: Range<usize>,
@@ -253,6 +261,21 @@ impl Copier<'_> {
 
     fn up_to(&mut self, at: usize, out: &mut Vec<u8>) {
         let to = self.position(at);
+        self.copy(to, out);
+    }
+
+    /// Copies the frame from where it was written to, up to `to`.
+    fn copy(&mut self, to: usize, out: &mut Vec<u8>) {
+        let event = &self.frame.event_at;
+        if let Some(name) = self.name
+            && self.written <= event.start
+            && event.end <= to
+        {
+            let before = self.frame.bytes.get(self.written..event.start);
+            out.extend_from_slice(before.unwrap_or_default());
+            out.extend_from_slice(name.as_bytes());
+            self.written = event.end;
+        }
         let piece = self.frame.bytes.get(self.written..to).unwrap_or_default();
         out.extend_from_slice(piece);
         self.written = to;

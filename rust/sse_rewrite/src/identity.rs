@@ -21,7 +21,7 @@ pub struct Identity {
 }
 
 /// One field of an [`Identity`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Field {
     /// `id`, and `item_id` in item-scoped events.
     Id,

@@ -1,11 +1,12 @@
 //! The ledger of one response: which items were announced, and what later events must carry.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::directory::{Directory, Owner};
 use crate::entry::Entry;
 use crate::identity::{Field, Identity};
 use crate::item::Item;
+use crate::mint;
 use crate::pairing::is_call;
 use crate::policy::{GaveUp, Policy};
 use crate::report::{Change, Report, Told};
@@ -52,7 +53,11 @@ pub struct Ledger {
     /// Whether an announcement has shown how many items a resumed stream had before.
     pub(crate) counted: bool,
     pub(crate) report: Report,
+    repaired: Repaired,
 }
+
+/// How often a field of items of a type was corrected, by where the item was told of.
+pub type Repaired = BTreeMap<(Told, Field, &'static str), u64>;
 
 impl Ledger {
     /// An empty ledger under `policy`.
@@ -72,8 +77,10 @@ impl Ledger {
         let begins = self.finished || (self.entries.is_empty() && self.response_id.is_empty());
         if begins {
             let report = self.report;
+            let repaired = std::mem::take(&mut self.repaired);
             *self = Self::new(self.policy);
             self.report = report;
+            self.repaired = repaired;
             response_id
                 .unwrap_or_default()
                 .clone_into(&mut self.response_id);
@@ -274,8 +281,16 @@ impl Ledger {
         }
         for (field, _) in &corrections {
             self.report.count_field(told, *field);
+            let key = (told, *field, mint::label(&entry.identity.kind));
+            *self.repaired.entry(key).or_default() += 1;
         }
         corrections
+    }
+
+    /// Which fields of whole items were corrected so far.
+    #[must_use]
+    pub fn repaired(&self) -> &Repaired {
+        &self.repaired
     }
 
     /// The announced identity of the item in `slot`.

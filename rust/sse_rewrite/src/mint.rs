@@ -24,6 +24,13 @@ pub fn prefix(kind: &str) -> Option<&'static str> {
         .find_map(|&(name, prefix)| (name == kind).then_some(prefix))
 }
 
+/// The item type as a metric label: one of those with a convention, or `other`.
+#[must_use]
+pub fn label(kind: &str) -> &'static str {
+    let known = PREFIXES.iter().find(|&&(name, _)| name == kind);
+    known.map_or("other", |&(name, _)| name)
+}
+
 /// `id` under the conventional prefix of `kind`, its own part kept.
 ///
 /// A type without a convention keeps its id as it is.
@@ -69,6 +76,12 @@ fn hash(purpose: &str, response_id: &str, slot: usize, attempt: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_label_is_a_type_with_a_convention_or_other() {
+        assert_eq!(label("mcp_call"), "mcp_call");
+        assert_eq!(label("made_up"), "other");
+    }
 
     #[test]
     fn the_hexadecimal_part_is_kept_under_the_conventional_prefix() {

@@ -10,6 +10,10 @@ pub struct Policy {
     /// counted an `output_index` for it. The gap in its indices shows that it began the item;
     /// vLLM does so and then sends nothing. In process such an item can be left out everywhere.
     pub empty_items_in_gaps: bool,
+    /// Send the events that open and close a part of reasoning under the names that the `OpenAI`
+    /// API has for them, where vLLM before 0.32 has its own. Only on the wire: in process they are
+    /// made by the adapter.
+    pub openai_vocabulary: bool,
     /// How many items one response may have.
     pub max_items: usize,
     /// How long an identity field may be, in bytes.
@@ -25,6 +29,7 @@ impl Default for Policy {
         Self {
             conventional_ids: false,
             empty_items_in_gaps: true,
+            openai_vocabulary: false,
             max_items: 4096,
             max_identity_bytes: 8192,
             max_frame_bytes: 64 << 20,
@@ -44,6 +49,19 @@ pub enum GaveUp {
     FrameTooLong,
     /// Items of more than [`Policy::max_held_bytes`] together.
     TooMuchHeld,
+}
+
+impl GaveUp {
+    /// A stable name, fit for a metric label.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TooManyItems => "too_many_items",
+            Self::IdentityTooLong => "identity_too_long",
+            Self::FrameTooLong => "frame_too_long",
+            Self::TooMuchHeld => "too_much_held",
+        }
+    }
 }
 
 impl std::fmt::Display for GaveUp {

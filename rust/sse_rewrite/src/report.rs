@@ -23,11 +23,13 @@ pub enum Change {
     Minted,
     /// A `content_index` was not counted inside its item, or missing (C2).
     PartMoved,
+    /// An event was sent under the name that the API has for it.
+    EventRenamed,
 }
 
 impl Change {
     /// Every change, in the order of [`Report::counts`].
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::IdentityKept,
         Self::IndexMoved,
         Self::Dropped,
@@ -37,6 +39,7 @@ impl Change {
         Self::PutBack,
         Self::Minted,
         Self::PartMoved,
+        Self::EventRenamed,
     ];
 
     /// A stable name, fit for a metric label.
@@ -52,12 +55,13 @@ impl Change {
             Self::PutBack => "put_back",
             Self::Minted => "minted",
             Self::PartMoved => "part_moved",
+            Self::EventRenamed => "event_renamed",
         }
     }
 }
 
 /// Where an item is told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Told {
     /// `response.output_item.added`.
     Added,

@@ -1,7 +1,10 @@
 //! The rewriter of event streams: bytes in, bytes out.
 
+use std::collections::BTreeMap;
+
 use crate::check::Watch;
 use crate::frame::{Frame, FrameScanner};
+use crate::ledger::Repaired;
 use crate::policy::{GaveUp, Policy};
 use crate::report::Report;
 use crate::sink::Sink;
@@ -167,6 +170,18 @@ impl SseRewriter {
         self.translator.report()
     }
 
+    /// Which fields of whole items were corrected so far.
+    #[must_use]
+    pub fn repaired(&self) -> &Repaired {
+        self.translator.repaired()
+    }
+
+    /// How many events were inserted so far, by type.
+    #[must_use]
+    pub fn inserted(&self) -> &BTreeMap<&'static str, u64> {
+        self.translator.inserted()
+    }
+
     /// Who is told what is decided.
     pub(crate) fn watch(&mut self) -> &mut Watch {
         &mut self.translator.watch
@@ -242,13 +257,17 @@ impl SseRewriter {
                 read.write_other_lines(sink.replace(frame.len()));
                 self.last_sent = read.has_other_lines();
             }
-            Ok(Translated::Changed { before, edits }) => {
+            Ok(Translated::Changed {
+                before,
+                edits,
+                name,
+            }) => {
                 let out = sink.replace(frame.len());
                 for (event, number) in before {
                     read.style
                         .write(event.event_type, &event.to_json(number), out);
                 }
-                read.write_with(edits, out);
+                read.write_with(edits, name, out);
             }
             Err(reason) => {
                 self.gave_up = Some(reason);

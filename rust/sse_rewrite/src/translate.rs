@@ -6,6 +6,7 @@
 mod terminal;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
@@ -17,7 +18,7 @@ use crate::frame::Frame;
 use crate::held::Held;
 use crate::identity::Field;
 use crate::item::Item;
-use crate::ledger::{Decision, Ledger};
+use crate::ledger::{Decision, Ledger, Repaired};
 use crate::lifecycle::{Event, Lifecycle, ReasoningParts};
 use crate::pairing::is_call;
 use crate::policy::{GaveUp, Policy};
@@ -26,7 +27,7 @@ use crate::run::Run;
 use crate::sequence::Sequence;
 use crate::sink::Sink;
 use crate::splice::{Edits, corrected, quoted};
-use crate::vocabulary::{EventKind, Scope, classify};
+use crate::vocabulary::{EventKind, Scope, classify, openai_name};
 use crate::walk;
 
 /// What becomes of a frame.
@@ -40,6 +41,8 @@ pub(crate) enum Translated {
         before: Vec<(Event, Option<u64>)>,
         /// What of the frame's data is replaced.
         edits: Edits,
+        /// The name to send the event under, where it is another.
+        name: Option<&'static str>,
     },
     /// Its event is not sent.
     Dropped,
@@ -61,6 +64,7 @@ pub(crate) struct Translator {
     begun: bool,
     /// A further round of the response was announced as if it began: what says so is dropped.
     repeats_beginning: bool,
+    inserted: BTreeMap<&'static str, u64>,
 }
 
 /// An event under translation.
@@ -88,7 +92,18 @@ impl Translator {
             no_parts: Parts::trusted(),
             begun: false,
             repeats_beginning: false,
+            inserted: BTreeMap::new(),
         }
+    }
+
+    /// Which fields of whole items were corrected so far.
+    pub(crate) fn repaired(&self) -> &Repaired {
+        self.ledger.repaired()
+    }
+
+    /// How many events were inserted so far, by type.
+    pub(crate) fn inserted(&self) -> &BTreeMap<&'static str, u64> {
+        &self.inserted
     }
 
     /// What was changed so far.
@@ -152,6 +167,13 @@ impl Translator {
             }
             return Ok(Translated::Dropped);
         }
+        let name = openai_name(event_type).filter(|_| self.policy.openai_vocabulary);
+        if let Some(name) = name {
+            self.ledger.report.count(Change::EventRenamed);
+            if open.fields.event_type.is_some() {
+                open.set("type", quoted(name));
+            }
+        }
         let verb = event_type.rsplit('.').next();
         let is_delta = matches!(kind, EventKind::Scoped(_)) && verb == Some("delta");
         if is_delta && open.before.is_empty() {
@@ -171,12 +193,13 @@ impl Translator {
         if !open.members.is_empty() {
             open.edits.set(json, open.fields.start, &open.members);
         }
-        if open.before.is_empty() && open.edits.is_empty() {
+        if open.before.is_empty() && open.edits.is_empty() && name.is_none() {
             return Ok(Translated::Same);
         }
         Ok(Translated::Changed {
             before: open.before,
             edits: open.edits,
+            name,
         })
     }
 
@@ -404,6 +427,7 @@ impl Translator {
     fn insert(&mut self, open: &mut Open, events: Vec<Event>) {
         let before = open.number.or(self.next_number);
         for event in events {
+            *self.inserted.entry(event.event_type).or_default() += 1;
             let number = before.map(|before| self.sequence.inserted(before));
             open.before.push((event, number));
         }

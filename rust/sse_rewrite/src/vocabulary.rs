@@ -223,6 +223,15 @@ fn is_status(verb: &str) -> bool {
     )
 }
 
+/// What the `OpenAI` API calls an event that vLLM before 0.32 has a name of its own for.
+pub(crate) fn openai_name(event_type: &str) -> Option<&'static str> {
+    match event_type {
+        "response.reasoning_part.added" => Some("response.content_part.added"),
+        "response.reasoning_part.done" => Some("response.content_part.done"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -82,7 +82,10 @@ pub(crate) fn opening(id: &str) -> Vec<u8> {
 
 /// What the core makes of a stream.
 pub(crate) fn rewritten(stream: &[u8]) -> Vec<u8> {
-    let mut rewriter = sse_rewrite::SseRewriter::new(sse_rewrite::Policy::default());
+    let mut rewriter = sse_rewrite::SseRewriter::new(sse_rewrite::Policy {
+        openai_vocabulary: true,
+        ..sse_rewrite::Policy::default()
+    });
     let mut out = rewriter.feed(stream);
     out.extend(rewriter.finish());
     out

@@ -62,3 +62,24 @@ fn the_report_tells_which_fields_were_changed_and_where() {
         .collect();
     assert_eq!(changed, [("terminal", "id", 2), ("terminal", "call_id", 1)]);
 }
+
+#[test]
+fn corrections_are_counted_by_item_type_and_insertions_by_event_type() {
+    let stream = include_bytes!("../../streams/regenerated-at-the-end.sse");
+    let mut rewriter = SseRewriter::new(Policy::default());
+    let _ = rewriter.feed(stream);
+    let repaired: Vec<_> = rewriter
+        .repaired()
+        .iter()
+        .map(|(&(told, field, kind), &count)| (told.name(), field.key(), kind, count))
+        .collect();
+    assert_eq!(
+        repaired,
+        [
+            ("terminal", "id", "function_call", 1),
+            ("terminal", "id", "reasoning", 1),
+            ("terminal", "call_id", "function_call", 1),
+        ]
+    );
+    assert!(rewriter.inserted().is_empty());
+}

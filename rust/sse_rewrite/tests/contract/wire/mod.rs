@@ -15,3 +15,4 @@ mod resumed;
 mod rounds;
 pub(crate) mod same_as_ledger;
 mod splicing;
+mod vocabulary;
