@@ -1,9 +1,10 @@
 """What the plugin adds to one event, on the event classes of the installed vLLM.
 
-Each round times three things in turn: what stock vLLM does for a delta event (construct it, pass
-it on, serialise it); passing ready-made events on; and the same with the plugin's generator
-around it. The difference of the last two is what the plugin adds: taken without the costly and
-noisy rest, it can be told from zero. Only figures of one run can be compared.
+Each round times in turn: making the events; passing ready-made ones on, bare and with identities
+kept; and passing them on and writing them, by vLLM and by the plugin. What is made and passed on
+by both is not in a difference, so that it can be told from zero. Three columns: what stock vLLM
+does for an event, from making to writing it; what it costs to keep identities; and what the plugin
+adds or saves in all, with what it saves in writing. Only figures of one run can be compared.
 
     python benches/per_event.py [EVENTS] [ROUNDS]
 """
@@ -12,29 +13,36 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import statistics
 import sys
 import time
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import vllm
 from openai.types.responses import (
     ResponseFunctionCallArgumentsDeltaEvent,
+    ResponseFunctionCallArgumentsDoneEvent,
     ResponseFunctionToolCall,
     ResponseOutputItemAddedEvent,
+    ResponseOutputItemDoneEvent,
     ResponseOutputMessage,
     ResponseReasoningItem,
     ResponseReasoningTextDeltaEvent,
     ResponseTextDeltaEvent,
 )
+from vllm.entrypoints.openai.responses import api_router
 
 from vllm_stable_ids.events import EventClasses
-from vllm_stable_ids.patches import stream
+from vllm_stable_ids.patches import encode, stream
 from vllm_stable_ids.patches.seam import Call
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine
+    from collections.abc import AsyncGenerator, Callable
+
+WRITTEN_BY_VLLM: Any = inspect.unwrap(api_router._convert_stream_to_sse_events)
 
 RAW_ID = "89d3c2a7e9e2f1cd"
 
@@ -96,60 +104,135 @@ def events_of(kind: str, count: int) -> list[Any]:
     return [announcement, *map(delta, range(1, count + 1))]
 
 
-async def stock(kind: str, count: int) -> None:
-    """Construct and serialise every event, as vLLM's generators and its router do."""
-    _, delta = KINDS[kind]
+def items(count: int) -> list[Any]:
+    """Events that are nearly all about identity: calls, each told in one delta."""
+    events: list[Any] = []
+    for index in range(count // 4):
+        call = ResponseFunctionToolCall(
+            id=f"{RAW_ID}{index}",
+            type="function_call",
+            call_id=f"call_951f53b107639ed7{index}",
+            name="get_weather",
+            arguments="",
+            status="in_progress",
+        )
+        done = call.model_copy(update={"arguments": "{}", "status": "completed"})
+        place: dict[str, Any] = {"item_id": call.id, "output_index": index}
+        number = 4 * index
+        events += [
+            ResponseOutputItemAddedEvent(
+                type="response.output_item.added",
+                sequence_number=number,
+                output_index=index,
+                item=call,
+            ),
+            ResponseFunctionCallArgumentsDeltaEvent(
+                type="response.function_call_arguments.delta",
+                sequence_number=number + 1,
+                delta="{}",
+                **place,
+            ),
+            ResponseFunctionCallArgumentsDoneEvent(
+                type="response.function_call_arguments.done",
+                sequence_number=number + 2,
+                arguments="{}",
+                name="get_weather",
+                **place,
+            ),
+            ResponseOutputItemDoneEvent(
+                type="response.output_item.done",
+                sequence_number=number + 3,
+                output_index=index,
+                item=done,
+            ),
+        ]
+    return events
 
-    async def upstream() -> AsyncGenerator[Any]:
-        for number in range(count):
-            yield delta(number)
 
-    async for event in upstream():
-        event.model_dump_json(indent=None, by_alias=True)
-
-
-async def passed_on(events: list[Any], *, patched: bool) -> None:
-    """Pass ready-made events on."""
-
-    async def upstream() -> AsyncGenerator[Any]:
-        for event in events:
-            yield event
-
-    source = upstream()
-    if patched:
-        call = Call(SimpleNamespace(tool_server=None), {"context": SimpleNamespace()}, upstream)
-        source = stream.METHOD.wrapper(call)
-    async for _ in source:
-        pass
+MAKERS: dict[str, Callable[[int], list[Any]]] = {
+    **{kind: partial(events_of, kind) for kind in KINDS},
+    "items": items,
+}
 
 
-def timed(work: Coroutine[Any, Any, None], count: int) -> float:
+async def ready(events: list[Any]) -> AsyncGenerator[Any]:
+    """Events that were made before."""
+    for event in events:
+        yield event
+
+
+def kept(events: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
+    """The events through the plugin's generator."""
+    context = {"context": SimpleNamespace()}
+    wrapped: AsyncGenerator[Any] = stream.METHOD.wrapper(
+        Call(SimpleNamespace(tool_server=None), context, lambda: events)
+    )
+    return wrapped
+
+
+def encoded(events: AsyncGenerator[Any]) -> AsyncGenerator[str]:
+    """The frames as the plugin writes them."""
+
+    def proceed(generator: Any) -> AsyncGenerator[str]:
+        frames: AsyncGenerator[str] = WRITTEN_BY_VLLM(generator)
+        return frames
+
+    written: AsyncGenerator[str] = encode.METHOD.wrapper(Call(None, {"generator": events}, proceed))
+    return written
+
+
+WAYS: dict[str, Callable[[AsyncGenerator[Any]], AsyncGenerator[Any]]] = {
+    "bare": lambda events: events,
+    "kept": kept,
+    "stock": WRITTEN_BY_VLLM,
+    "patched": lambda events: encoded(kept(events)),
+}
+"""Passed on only; with identities kept; and either written, too."""
+
+
+def timed(way: str, make: Callable[[int], list[Any]], count: int) -> float:
     """Microseconds of CPU time for an event; other programs' time does not count."""
+    events = WAYS[way](ready(make(count)))
+
+    async def run() -> float:
+        began = time.process_time()
+        async for _ in events:
+            pass
+        return time.process_time() - began
+
+    return asyncio.run(run()) / count * 1e6
+
+
+def constructed(make: Callable[[int], list[Any]], count: int) -> float:
+    """Microseconds of CPU time to make an event."""
     began = time.process_time()
-    asyncio.run(work)
+    make(count)
     return (time.process_time() - began) / count * 1e6
 
 
 def main() -> None:
-    """Time every kind of delta and print a table."""
+    """Time every kind of event and print a table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 41
     stream.configure(EventClasses(), openai_vocabulary=True, misfit=sys.exit)
+    encode.prove(WRITTEN_BY_VLLM)
     # vLLM's modules are a large heap; walking it at odd moments would drown what is measured.
     gc.collect()
     gc.disable()
     print(f"vLLM {vllm.__version__}, Python {sys.version.split()[0]}; µs of CPU per event,")
     print(f"{rounds} rounds of {count:,} events: median (minimum to maximum)\n")
-    print(f"{'delta':<10}{'stock':>24}{'added by the plugin':>24}{'ratio':>8}")
-    for kind in KINDS:
-        base, added = [], []
+    columns = ("stock", "identities kept", "added in all")
+    print(f"{'events':<10}{''.join(f'{column:>26}' for column in columns)}{'ratio':>8}")
+    for kind, make in MAKERS.items():
+        stock, identities, added = [], [], []
         for _ in range(rounds):
-            base.append(timed(stock(kind, count), count))
-            bare = timed(passed_on(events_of(kind, count), patched=False), count)
-            patched = timed(passed_on(events_of(kind, count), patched=True), count)
-            added.append(patched - bare)
-        ratio = statistics.median(1 + more / less for less, more in zip(base, added, strict=True))
-        print(f"{kind:<10}{spread(base):>24}{spread(added):>24}{ratio:>8.3f}")
+            took = {way: timed(way, make, count) for way in WAYS}
+            stock.append(constructed(make, count) + took["stock"])
+            identities.append(took["kept"] - took["bare"])
+            added.append(took["patched"] - took["stock"])
+        ratio = statistics.median(1 + more / less for less, more in zip(stock, added, strict=True))
+        cells = "".join(f"{spread(values):>26}" for values in (stock, identities, added))
+        print(f"{kind:<10}{cells}{ratio:>8.3f}")
 
 
 def spread(values: list[float]) -> str:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 SERVING_MODULE = "vllm.entrypoints.openai.responses.serving"
 """Where vLLM 0.15 and later make the events of a Responses stream."""
 
+ROUTER_MODULE = "vllm.entrypoints.openai.responses.api_router"
+"""Where vLLM writes those events; it imports the serving module while it is imported itself."""
+
 APP_MODULES = (
     "vllm.entrypoints.openai.api_server",  # up to 0.28
     "vllm.entrypoints.launchers.app",
@@ -22,6 +25,7 @@ COMMAND_MODULE = "vllm.entrypoints.cli.serve"
 """What `vllm serve` imports in its first process, before it loads plugins."""
 
 NOT_PATCHED = "not patched, vLLM's own ids are in force"
+UNENCODED = "all events are written by vLLM"
 UNGUARDED = "nothing takes over where vLLM cannot be patched"
 
 _registered = False
@@ -41,6 +45,7 @@ def register() -> None:
         import wrapt  # noqa: PLC0415 - an import that fails must not stop vLLM
 
         wrapt.register_post_import_hook(_patch, SERVING_MODULE)
+        wrapt.register_post_import_hook(_patch_router, ROUTER_MODULE)
         for module in APP_MODULES:
             wrapt.register_post_import_hook(_guard, module)
         wrapt.register_post_import_hook(_guard_command, COMMAND_MODULE)
@@ -57,6 +62,13 @@ def _patch(module: object) -> None:
 
         patches.apply(module)
         fallback.settle(patches.outcome.reason)
+
+
+def _patch_router(module: object) -> None:
+    with _surviving(UNENCODED):
+        from vllm_stable_ids import patches  # noqa: PLC0415 - only the API server gets here
+
+        patches.join(module)
 
 
 def _guard(module: object) -> None:

@@ -1,7 +1,8 @@
 """Faults to order inside the plugin of a test server, and what they look like.
 
 A request asks for one by its `x-fault` header (see `bed.probe`): `open` fails when the stream's
-overlay is made, `send:N` at the N-th event it decides (from 0), `reconcile` at the end. With
+overlay is made, `send:N` at the N-th event it decides (from 0), `reconcile` at the end,
+`encode:N` when the N-th event of a stream (from 0) is to be written. With
 `generation:N` vLLM's engine reports an error as the outcome of the N-th step (from 0).
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import contextvars
 import importlib
+import itertools
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -55,10 +57,32 @@ def install(fault: Callable[[], str | None]) -> None:
         if fault() == "reconcile":
             raise InjectedError
 
+    _install_encoder(fault)
     _install_engine_error(fault)
     overlay.Overlay.__init__ = faulty_init
     overlay.Overlay._decide = faulty_decide
     overlay.Overlay._reconcile = faulty_reconcile
+
+
+def _install_encoder(fault: Callable[[], str | None]) -> None:
+    encode: Any = importlib.import_module("vllm_stable_ids.patches.encode")
+    encoder = encode.DeltaEncoder
+
+    class Faulty:
+        def __init__(self, classes: list[type]) -> None:
+            made = encoder(classes)
+            self._encode = made.encode
+            self.learn = made.learn
+            # One that writes nothing is what follows a fault.
+            self._numbers = itertools.count() if classes else itertools.repeat(-1)
+
+        def encode(self, event: Any) -> str | None:
+            if fault() == f"encode:{next(self._numbers)}":
+                raise InjectedError
+            written: str | None = self._encode(event)
+            return written
+
+    encode.DeltaEncoder = Faulty
 
 
 def _install_engine_error(fault: Callable[[], str | None]) -> None:

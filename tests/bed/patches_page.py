@@ -26,8 +26,8 @@ def render() -> str:
         rows = {
             "what it does": patch.what,
             "without it": patch.why,
-            "wraps": f"`{patch.method.owner}.{patch.method.name}`"
-            if patch.method is not None
+            "wraps": f"`{wrapped.owner}.{wrapped.name}`"
+            if (wrapped := patch.method or patch.function) is not None
             else "nothing of its own: it is done while `stream` runs",
             "upstream": ", ".join(
                 f"[{number}](https://github.com/vllm-project/vllm/issues/{number[1:]})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ class Patch:
         not_needed: Why this vLLM, set up like this, does without the patch; `None` where it
             does not. Called with vLLM's serving module and the plugin's settings.
         method: What is wrapped; `None` for what is done while another patch's method runs.
+        function: What is wrapped in a module that vLLM imports later than the serving module.
     """
 
     name: str
@@ -38,19 +40,22 @@ class Patch:
     delete_when: str
     not_needed: Callable[[Any, Settings], str | None]
     method: Method | None = None
+    function: Method | None = None
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method of vLLM's that is wrapped.
+    """A method or a function of vLLM's that is wrapped.
 
     Attributes:
-        owner: The class, as the serving module names it.
+        owner: The class, as the serving module names it; of a function, the module.
         name: The method.
         parameters: Those that the wrapper reads.
         fits: Whether a function is of the kind expected, such as an asynchronous generator.
         wrapper: Called in the method's place.
         required: Whether nothing at all is patched where the method does not fit.
+        proof: Called with what is there; raises `MisfitError` where it does not do what the
+            wrapper counts on.
     """
 
     owner: str
@@ -59,6 +64,7 @@ class Method:
     fits: Callable[[Any], bool]
     wrapper: Callable[[Call], Any]
     required: bool = False
+    proof: Callable[[Any], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +72,15 @@ class Call:
     """A call of a wrapped method.
 
     Attributes:
-        instance: The object whose method is called.
+        instance: The object whose method is called; `None` for a function.
         arguments: Its arguments by name.
-        proceed: Does what the method does without us.
+        proceed: Does what the method does without us; with other arguments where it is given
+            any, by name.
     """
 
     instance: Any
     arguments: Mapping[str, Any] = field(repr=False)
-    proceed: Callable[[], Any] = field(repr=False)
+    proceed: Callable[..., Any] = field(repr=False)
 
 
 class MisfitError(Exception):
@@ -85,13 +92,13 @@ class _Wrapped(wrapt.FunctionWrapper[..., Any]):
 
 
 class Seam:
-    """A method of vLLM's that fits a patch."""
+    """A method or a function of vLLM's that fits a patch."""
 
-    def __init__(self, owner: type, method: Method) -> None:
+    def __init__(self, owner: Any, method: Method) -> None:
         """Look at the method.
 
         Args:
-            owner: The class that has it.
+            owner: The class or the module that has it.
             method: What is expected of it.
 
         Raises:
@@ -109,6 +116,8 @@ class Seam:
         for parameter in method.parameters:
             if parameter not in self._signature.parameters:
                 raise MisfitError(f"its {name} has no parameter {parameter!r}")
+        if method.proof is not None and not isinstance(original, _Wrapped):
+            method.proof(original)
         self._owner = owner
         self._method = method
         self._original: Any = original
@@ -139,13 +148,19 @@ class Seam:
         signature, wrapper = self._signature, self._method.wrapper
 
         def call(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-            def proceed() -> Any:
+            own = () if instance is None else (instance,)
+            try:
+                arguments = signature.bind(*own, *args, **kwargs).arguments
+            except TypeError:
+                # Called otherwise than declared, vLLM shall complain.
                 return wrapped(*args, **kwargs)
 
-            try:
-                arguments = signature.bind(instance, *args, **kwargs).arguments
-            except TypeError:
-                return proceed()  # called otherwise than declared, vLLM shall complain
+            def proceed(**instead: Any) -> Any:
+                if not instead:
+                    return wrapped(*args, **kwargs)
+                bound = inspect.BoundArguments(signature, OrderedDict(arguments | instead))
+                return wrapped(*bound.args[len(own) :], **bound.kwargs)
+
             return wrapper(Call(instance, arguments, proceed))
 
         setattr(self._owner, self._method.name, _Wrapped(self._original, call))

@@ -3,6 +3,7 @@
 //! Thin on purpose: it turns Python values into the core's and back, and decides nothing.
 
 mod check;
+mod encode;
 mod proxy;
 mod rewriter;
 
@@ -238,6 +239,8 @@ fn no_slot(slot: usize) -> PyErr {
 mod _core {
     #[pymodule_export]
     use super::check::PyChecker;
+    #[pymodule_export]
+    use super::encode::PyDeltaEncoder;
     #[pymodule_export]
     use super::proxy::run;
     #[pymodule_export]

@@ -36,6 +36,8 @@
 //! | `run` | sends deltas like the last one on without reading them |
 //! | `resumed` | streams that are joined after their beginning |
 //!
+//! [`Template`] writes frames of deltas for a caller that has the events and not their bytes.
+//!
 //! [`Checker`] changes nothing: it runs the rewriter and tells what that found wrong.
 
 #![forbid(unsafe_code)]
@@ -43,6 +45,7 @@
 pub mod check;
 pub mod content_index;
 mod directory;
+pub mod encode;
 mod entry;
 mod fields;
 mod frame;
@@ -72,9 +75,10 @@ pub use check::Checker;
 pub use check::breach::{Breach, Fault, Rule};
 pub use check::verdict::{Outcome, Verdict};
 pub use content_index::{Parts, Step};
+pub use encode::Template;
 pub use identity::{Field, Identity};
 pub use item::{Item, NotAnItem, Payload};
-pub use ledger::{Announce, Decision, Ledger};
+pub use ledger::{Announce, Decision, Ledger, Repaired};
 pub use lifecycle::{Event, Lifecycle, ReasoningParts};
 pub use policy::{GaveUp, Policy};
 pub use reconcile::{Insert, Source, Terminal};

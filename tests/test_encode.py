@@ -1,0 +1,456 @@
+"""Frames of deltas that the plugin writes are, byte for byte, those that vLLM writes."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import json
+import re
+import warnings
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bed import client
+from bed.cases import case, cases_of
+from bed.judge import judge
+from vllm_stable_ids import patches, plugin
+from vllm_stable_ids._core import DeltaEncoder
+from vllm_stable_ids.patches import encode
+from vllm_stable_ids.patches.seam import Call, MisfitError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterator
+    from types import ModuleType
+
+    from bed.models import ModelPath
+    from bed.server import VllmServer
+
+ROUTER = importlib.import_module(plugin.ROUTER_MODULE)
+STOCK = inspect.unwrap(ROUTER._convert_stream_to_sse_events)
+
+OPENAI = importlib.import_module("openai.types.responses")
+CLASSES: list[Any] = [
+    getattr(OPENAI, name) for name in sorted(encode.CLASSES) if hasattr(OPENAI, name)
+]
+
+FIELDS: dict[str, Any] = {
+    "item_id": "msg_0123456789abcdef",
+    "output_index": 0,
+    "content_index": 0,
+    "summary_index": 0,
+    "logprobs": [],
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _proven() -> None:
+    encode.prove(STOCK)
+
+
+def event(cls: Any, delta: str = "word", number: int = 0, **fields: Any) -> Any:
+    """An event of a class, as vLLM makes it."""
+    known = {name: value for name, value in FIELDS.items() if name in cls.model_fields}
+    (kind,) = get_args(cls.model_fields["type"].annotation)
+    return cls(**known | fields, type=kind, delta=delta, sequence_number=number)
+
+
+def changed(made: Any, **values: Any) -> Any:
+    """The event with fields set as vLLM could not: without being checked."""
+    made.__dict__.update(values)
+    return made
+
+
+async def stream(events: list[Any]) -> AsyncGenerator[Any]:
+    """Events, as a stream."""
+    for made in events:
+        yield made
+
+
+async def frames(written: AsyncGenerator[str]) -> list[str]:
+    """All frames, and with what they broke off."""
+    told: list[str] = []
+    with warnings.catch_warnings():
+        # Of pydantic, about fields that are not of their type; it tells each once.
+        warnings.simplefilter("ignore")
+        try:
+            async for frame in written:
+                told.append(frame)  # noqa: PERF401 - what came before an exception counts
+        except Exception as error:  # noqa: BLE001 - the same exception is wanted
+            told.append(repr(error))
+    return told
+
+
+def ours(events: list[Any], write: Any = STOCK) -> AsyncGenerator[str]:
+    """What the plugin makes of events where vLLM's function is `write`."""
+    written: AsyncGenerator[str] = encode.METHOD.wrapper(
+        Call(None, {"generator": stream(events)}, write)
+    )
+    return written
+
+
+def by_vllm(events: list[Any]) -> tuple[AsyncGenerator[str], list[Any]]:
+    """What the plugin makes of events, and which of them it had vLLM write."""
+    asked: list[Any] = []
+
+    async def write(generator: AsyncGenerator[Any]) -> AsyncGenerator[str]:
+        async def noted() -> AsyncGenerator[Any]:
+            async for made in generator:
+                asked.append(made)
+                yield made
+
+        async for frame in STOCK(noted()):
+            yield frame
+
+    return ours(events, write), asked
+
+
+any_text = st.text(st.characters(exclude_categories=()))
+escaped_text = st.text(st.sampled_from([*map(chr, range(0x23)), "\\", "/", "\x7f", "\u2028", "a"]))
+texts = st.one_of(st.just(" word"), st.text(), escaped_text, any_text, st.text(min_size=100))
+numbers = st.one_of(
+    st.integers(0, 9), st.integers(), st.sampled_from([2**63 - 1, 2**63, -(2**63), -(2**63) - 1])
+)
+
+
+class Text(str):
+    """A string that is not only one."""
+
+    __slots__ = ()
+
+
+LOGPROB = {"token": "a", "logprob": -0.1, "top_logprobs": []}
+
+TWISTS: dict[str, Callable[[Any, str], Any]] = {
+    "an extra field": lambda made, text: type(made)(**dict(made) | {"obfuscation": text}),
+    "a field more": lambda made, text: changed(made, obfuscation=text),
+    "another id": lambda made, text: changed(made, item_id=text),
+    "an id of another kind": lambda made, text: changed(made, item_id=Text(text)),
+    "no id": lambda made, _text: changed(made, item_id=None),
+    "another index": lambda made, text: changed(made, output_index=len(text)),
+    "an equal index": lambda made, _text: changed(made, output_index=False),
+    "an index with a point": lambda made, _text: changed(made, output_index=0.0),
+    "text of another kind": lambda made, text: changed(made, delta=Text(text)),
+    "no text": lambda made, _text: changed(made, delta=None),
+    "text as bytes": lambda made, text: changed(made, delta=text.encode("utf-8", "replace")),
+    "a true number": lambda made, _text: changed(made, sequence_number=True),
+    "a number with a point": lambda made, _text: changed(made, sequence_number=1.5),
+    "no number": lambda made, _text: changed(made, sequence_number=None),
+    "another order": lambda made, _text: _reordered(made),
+    "a field less": lambda made, _text: _without(made, "output_index"),
+    "no fields": lambda made, _text: _without(made, *dict(made)),
+    "a subclass": lambda made, _text: type("Sub", (type(made),), {})(**dict(made)),
+    "probabilities": lambda made, text: changed(made, logprobs=[LOGPROB] * (len(text) % 3)),
+    "no probabilities": lambda made, _text: changed(made, logprobs=None),
+    "no list of probabilities": lambda made, _text: changed(made, logprobs=()),
+    "another type": lambda made, text: changed(made, type=text),
+    "no event": lambda _made, text: SimpleNamespace(type=text),
+    "no type": lambda _made, _text: object(),
+}
+
+
+def _reordered(made: Any) -> Any:
+    fields = dict(reversed(made.__dict__.items()))
+    made.__dict__.clear()
+    return changed(made, **fields)
+
+
+def _without(made: Any, *names: str) -> Any:
+    for name in names:
+        made.__dict__.pop(name, None)
+    return made
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[Any]:
+    """Runs of deltas, some of them with something unexpected about them."""
+    events: list[Any] = []
+    for _ in range(draw(st.integers(1, 4))):
+        cls = draw(st.sampled_from(CLASSES))
+        fields: dict[str, Any] = {
+            "item_id": draw(st.text()),
+            "output_index": draw(st.integers(-3, 2**40)),
+        }
+        for _ in range(draw(st.integers(1, 6))):
+            made = event(
+                cls, number=0, **{k: v for k, v in fields.items() if k in cls.model_fields}
+            )
+            changed(made, delta=draw(texts), sequence_number=draw(numbers))
+            if draw(st.integers(0, 4)) == 0:
+                made = TWISTS[draw(st.sampled_from(sorted(TWISTS)))](made, draw(texts))
+            events.append(made)
+    return events
+
+
+@settings(max_examples=300, deadline=None)
+@given(events=streams())
+async def test_any_stream_is_written_as_vllm_writes_it(events: list[Any]) -> None:
+    assert await frames(ours(events)) == await frames(STOCK(stream(events)))
+
+
+@pytest.mark.parametrize("twist", TWISTS)
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+async def test_one_odd_event_in_a_run_is_written_as_vllm_writes_it(cls: Any, twist: str) -> None:
+    events = [event(cls, f"{number}", number) for number in range(9)]
+    events[4] = TWISTS[twist](events[4], "odd")
+    wanted = await frames(STOCK(stream(events)))
+    assert await frames(ours(events)) == wanted
+    assert len(wanted) in (5, 9)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\udc80" * 40])
+async def test_half_a_surrogate_pair_fails_as_it_does_in_vllm(text: str) -> None:
+    events = [changed(event(CLASSES[0]), delta=each) for each in ("a", "b", "c", text, "d")]
+    told = await frames(ours(events))
+    assert told == await frames(STOCK(stream(events)))
+    assert len(told) == 4
+    assert "Error" in told[-1]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+async def test_a_run_is_left_to_vllm_until_its_second_delta(cls: Any) -> None:
+    events = [event(cls, f"{number}é\n", number) for number in range(50)]
+    written, asked = by_vllm(events)
+    assert await frames(written) == await frames(STOCK(stream(events)))
+    assert asked == events[:2]
+
+
+async def test_what_stands_alone_is_left_to_vllm() -> None:
+    events = [event(cls, "alone") for cls in CLASSES] * 2
+    written, asked = by_vllm(events)
+    assert await frames(written) == await frames(STOCK(stream(events)))
+    assert asked == events
+
+
+async def test_a_class_that_something_else_writes_is_left_to_vllm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cls = CLASSES[0]
+    monkeypatch.setattr(cls, "model_dump_json", lambda self, **_: f'{{"delta":"{self.delta}"}}')
+    events = [event(cls, "text") for _ in range(5)]
+    written, asked = by_vllm(events)
+    assert await frames(written) == [f'event: {events[0].type}\ndata: {{"delta":"text"}}\n\n'] * 5
+    assert asked == events
+
+
+class Faulty:
+    """An encoder that fails from some call on."""
+
+    def __init__(self, failing: str, classes: list[type]) -> None:
+        """Fail in the method `failing`, unless nothing is to be written."""
+        self._encoder = DeltaEncoder(classes)
+        self._failing = failing if classes else ""
+        self._calls = 0
+
+    def encode(self, made: Any) -> str | None:
+        """Fail at the fourth."""
+        self._calls += 1
+        if self._failing == "encode" and self._calls > 3:
+            raise RuntimeError("a secret of the user's")
+        return self._encoder.encode(made)
+
+    def learn(self, made: Any, frame: str) -> bool:
+        """Fail at once."""
+        if self._failing == "learn":
+            raise RuntimeError("a secret of the user's")
+        return self._encoder.learn(made, frame)
+
+
+@pytest.mark.parametrize("failing", ["encode", "learn"])
+async def test_a_fault_of_the_encoder_leaves_the_stream_whole_and_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failing: str
+) -> None:
+    monkeypatch.setattr(encode, "DeltaEncoder", lambda classes: Faulty(failing, classes))
+    events = [event(CLASSES[0], f"{number}", number) for number in range(20)]
+    assert await frames(ours(events)) == await frames(STOCK(stream(events)))
+    (line,) = caplog.messages
+    assert line.startswith("stable_ids: the rest of a stream is written by vLLM alone (Runtime")
+    assert "secret" not in line
+
+
+async def test_a_client_that_leaves_closes_vllms_function() -> None:
+    closed = []
+
+    async def write(generator: Any) -> AsyncGenerator[str]:
+        try:
+            async for frame in STOCK(generator):
+                yield frame
+        finally:
+            closed.append(True)
+
+    written = ours([event(CLASSES[0]) for _ in range(9)], write)
+    for _ in range(5):
+        await anext(written)
+    assert closed == []
+    await written.aclose()
+    assert closed == [True]
+
+
+async def test_what_vllm_adds_at_the_end_is_sent() -> None:
+    async def write(generator: Any) -> AsyncGenerator[str]:
+        async for frame in STOCK(generator):
+            yield frame
+        yield "data: [DONE]\n\n"
+
+    events = [event(CLASSES[0]) for _ in range(5)]
+    assert (await frames(ours(events, write)))[4:] == [
+        *(await frames(STOCK(stream(events))))[4:],
+        "data: [DONE]\n\n",
+    ]
+
+
+def _writes(line: Callable[[Any], str]) -> Any:
+    async def write(generator: Any) -> AsyncGenerator[str]:
+        async for made in generator:
+            yield line(made)
+
+    return write
+
+
+def _frame(made: Any, **how: Any) -> str:
+    return f"event: {made.type}\ndata: {made.model_dump_json(by_alias=True, **how)}\n\n"
+
+
+async def _ends_with_done(generator: Any) -> AsyncGenerator[str]:
+    async for frame in STOCK(generator):
+        yield frame
+    yield "data: [DONE]\n\n"
+
+
+async def _waits(generator: Any) -> AsyncGenerator[str]:
+    async for frame in STOCK(generator):
+        await asyncio.sleep(0)
+        yield frame
+
+
+async def _counts(generator: Any) -> AsyncGenerator[str]:
+    number = 0
+    async for frame in STOCK(generator):
+        yield f"id: {number}\n{frame}"
+        number += 1
+
+
+def _wrapped(generator: Any) -> Any:
+    return STOCK(generator)
+
+
+_wrapped.__wrapped__ = STOCK  # type: ignore[attr-defined]
+
+OTHERS: dict[str, tuple[Any, str]] = {
+    "escaped": (_writes(lambda made: _frame(made, ensure_ascii=True)), "is written differently"),
+    "no name": (_writes(lambda made: _frame(made)[7:]), "is written in another form"),
+    "redacted": (
+        _writes(lambda made: _frame(made.model_copy(update={"delta": "*"}))),
+        "is written in another form",
+    ),
+    "redacted now and then": (
+        _writes(lambda made: _frame(made).replace("é", "e")),
+        "is written differently",
+    ),
+    "ended": (_ends_with_done, "as 33 frames"),
+    "waiting": (_waits, "waits for more than events"),
+    "counting": (_counts, "is written in another form"),
+    "wrapped": (_wrapped, "is wrapped by another plugin"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_vllm_that_writes_otherwise_is_left_to_it(other: str) -> None:
+    function, told = OTHERS[other]
+    with pytest.raises(MisfitError, match=told.replace("33", str(len(CLASSES) * 4 + 1))):
+        encode.prove(function)
+    encode.prove(STOCK)
+
+
+@pytest.fixture
+def router(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """vLLM's router, the serving module patched, and nothing patched afterwards."""
+    monkeypatch.setattr(ROUTER, encode.FUNCTION, STOCK)
+    patches.apply(importlib.import_module(plugin.SERVING_MODULE))
+    yield ROUTER
+    patches._take_back()
+    patches.outcome = patches.Outcome()
+    assert vars(ROUTER)[encode.FUNCTION] is STOCK
+
+
+async def test_it_is_put_in_when_the_router_is_there_and_taken_back_with_the_rest(
+    router: ModuleType,
+) -> None:
+    for _ in range(2):
+        plugin._patch_router(router)
+    assert inspect.unwrap(vars(router)[encode.FUNCTION]) is STOCK
+    assert vars(router)[encode.FUNCTION].__wrapped__ is STOCK
+    events = [event(CLASSES[0], f"{number}", number) for number in range(5)]
+    written = router._convert_stream_to_sse_events(generator=stream(events))
+    assert await frames(written) == await frames(STOCK(stream(events)))
+    patches.withdraw("its streams are made of dict, not of events")
+    assert vars(router)[encode.FUNCTION] is STOCK
+
+
+def test_a_router_that_is_not_as_known_is_left_alone_and_that_is_said(
+    router: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monkeypatch.context() as patched, caplog.at_level("INFO", "vllm.plugins.stable_ids"):
+        patched.setattr(router, encode.FUNCTION, _waits)
+        plugin._patch_router(router)
+        assert vars(router)[encode.FUNCTION] is _waits
+    assert patches.active()
+    reason = f"not as known, its {encode.FUNCTION} waits for more than events"
+    assert patches.outcome.left_out[-1] == ("encode", reason)
+    assert f"encode is left out after all: {reason}" in caplog.text
+
+
+def test_where_nothing_is_patched_the_router_is_not(
+    router: ModuleType,
+) -> None:
+    patches.withdraw("for a test")
+    plugin._patch_router(router)
+    assert vars(router)[encode.FUNCTION] is STOCK
+
+
+def _as_pydantic_writes(frame: str) -> str:
+    """A frame of a delta, read and written again by the class it is of."""
+    told = json.loads(frame.split("\ndata: ", 1)[1])
+    by_type = {get_args(cls.model_fields["type"].annotation)[0]: cls for cls in CLASSES}
+    made = by_type[told["type"]].model_validate(told)
+    return f"event: {made.type}\ndata: {made.model_dump_json(by_alias=True)}\n\n"
+
+
+def _deltas(stream: client.Stream) -> list[str]:
+    return re.findall(r"event: response\.\w+\.delta\ndata: .*\n\n", stream.raw.decode())
+
+
+def test_the_deltas_of_a_server_are_as_pydantic_writes_them(
+    fixed: VllmServer, path: ModelPath
+) -> None:
+    count = 0
+    for scripted in cases_of(path)[:6]:
+        deltas = _deltas(client.stream(fixed, scripted))
+        assert deltas == list(map(_as_pydantic_writes, deltas)), scripted.name
+        count += len(deltas)
+    assert count > 30
+
+
+CALL: dict[ModelPath, str] = {"simple": "q-two-calls", "harmony": "h-call"}
+
+
+def test_a_fault_of_the_encoder_in_a_server_leaves_the_stream_whole(
+    fixed: VllmServer, path: ModelPath
+) -> None:
+    whole = client.stream(fixed, case(CALL[path]))
+    before = fixed.log_text().count("the rest of a stream is written by vLLM alone")
+    faulty = client.stream(fixed, case(CALL[path]), headers={"x-fault": "encode:9"})
+    told = fixed.log_text().count("the rest of a stream is written by vLLM alone (InjectedError")
+    assert told == before + 1
+    assert judge(faulty.events) == []
+    assert list(map(_said, client.merged(faulty.events))) == list(
+        map(_said, client.merged(whole.events))
+    )
+
+
+def _said(event: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(event.get(key) for key in ("type", "output_index", "delta", "text", "arguments"))
