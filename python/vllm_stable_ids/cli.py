@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import signal
 import sys
 from pathlib import Path
@@ -24,8 +25,20 @@ CHUNK_BYTES = 1 << 16
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="markdown")
 
 
+def _say_version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"vllm-stable-ids {importlib.metadata.version('vllm-stable-ids')}")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
     """Keep the ids of a Responses API stream stable."""
 
 

@@ -79,5 +79,7 @@ class LiveVerdict:
             return self.reason.advice
         notes = [outcome.verdict.advice for outcome in self.outcomes if outcome.of is None]
         notes += [outcome.verdict.advice for outcome in self.outcomes if outcome.is_left_out]
-        said = list(dict.fromkeys(note for note in notes if not note.startswith("There is noth")))
+        said = list(
+            dict.fromkeys(note for note in notes if not note.startswith("There is nothing"))
+        )
         return " ".join(said) or "There is nothing to do."
