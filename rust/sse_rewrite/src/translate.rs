@@ -3,6 +3,7 @@
 //! This is the second adapter on the ledger, the one for bytes: it reads an event's spans,
 //! asks, and replaces spans. A frame that it has no edit for is not touched (C9).
 
+mod scoped;
 mod terminal;
 
 use std::borrow::Cow;
@@ -12,22 +13,20 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 
 use crate::check::{Recorder, Watch};
-use crate::content_index::{Parts, Step};
+use crate::content_index::Parts;
 use crate::fields::{Fields, member_text};
 use crate::frame::Frame;
 use crate::held::Held;
-use crate::identity::Field;
 use crate::item::Item;
 use crate::ledger::{Decision, Ledger, Repaired};
 use crate::lifecycle::{Event, Lifecycle, ReasoningParts};
-use crate::pairing::is_call;
 use crate::policy::{GaveUp, Policy};
-use crate::report::{Change, Report, Told};
+use crate::report::{Change, Report};
 use crate::run::Run;
 use crate::sequence::Sequence;
 use crate::sink::Sink;
 use crate::splice::{Edits, corrected, quoted};
-use crate::vocabulary::{EventKind, Scope, classify, openai_name};
+use crate::vocabulary::{EventKind, classify, openai_name};
 use crate::walk;
 
 /// What becomes of a frame.
@@ -314,72 +313,6 @@ impl Translator {
             self.held.keep(slot, text.to_vec())?;
         }
         Ok(true)
-    }
-
-    /// An event that belongs to an item.
-    fn scoped(&mut self, open: &mut Open, event_type: &str, scope: &Scope) -> Result<bool, GaveUp> {
-        let index = open.count(open.fields.output_index.as_ref());
-        let item_id = open.fields.item_id.clone();
-        let item_id = item_id.and_then(|span| walk::text(open.json, span));
-        let text = if scope.sums_up() { open.text() } else { None };
-        let scope = &scope.with_text(text.as_deref());
-        let decision = self.ledger.mentioned(scope, index, item_id.as_deref())?;
-        let Some(slot) = self.placed(open, decision, index)? else {
-            return Ok(self.passes(decision, None));
-        };
-        let announced = self.ledger.identity(slot);
-        let announced = announced.and_then(|identity| identity.id.as_deref());
-        let must_name = scope.names_item(index, item_id.as_deref());
-        if let Some(announced) =
-            announced.filter(|announced| must_name && item_id.as_deref() != Some(announced))
-        {
-            let said = item_id.as_deref();
-            self.watch
-                .note(|seen| seen.named(slot, Field::Id, said, announced));
-            open.set("item_id", quoted(announced));
-        }
-        self.names_in_event(open, slot);
-        if let Some(step) = Step::of(event_type) {
-            let upstream = open.count(open.fields.content_index.as_ref());
-            let place = self.parts_of(slot).place(step, upstream);
-            // An event that does not say where it belongs gets the whole of its place.
-            let is_wanted = upstream.is_some() || index.is_none();
-            if let Some(place) = place.filter(|&place| is_wanted && upstream != Some(place)) {
-                self.ledger.report.count(Change::PartMoved);
-                self.watch.note(|seen| seen.part(slot, upstream, place));
-                open.set("content_index", place.to_string());
-            }
-        }
-        Ok(true)
-    }
-
-    /// Some events of a call repeat what it is called by.
-    fn names_in_event(&mut self, open: &mut Open, slot: usize) {
-        let Some(identity) = self.ledger.identity(slot) else {
-            return;
-        };
-        let mut differ = Vec::new();
-        for (field, span) in [
-            (Field::Name, &open.fields.name),
-            (Field::CallId, &open.fields.call_id),
-        ] {
-            let said = span.clone().and_then(|span| walk::text(open.json, span));
-            let said = said.filter(|said| !said.is_empty() && is_call(&identity.kind));
-            if let (Some(said), Some(announced)) = (said, identity.get(field))
-                && said != announced
-            {
-                self.watch
-                    .note(|seen| seen.named(slot, field, Some(&said), announced));
-                differ.push((field, quoted(announced)));
-            }
-        }
-        if !differ.is_empty() {
-            self.ledger.report.count(Change::IdentityKept);
-        }
-        for (field, value) in differ {
-            self.ledger.report.count_field(Told::Mentioned, field);
-            open.set(field.key(), value);
-        }
     }
 
     /// Whether an event that has no slot is sent all the same.
