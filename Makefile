@@ -73,7 +73,7 @@ pages: .build/installed-$(VLLM) ## the pages of docs/ that are made from the cod
 	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.stream_picture
 
 docs: .build/docs/.made ## the documentation as a site, in .build/site; a warning is an error
-	NO_MKDOCS_2_WARNING=1 .build/docs/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 .build/docs/bin/mkdocs build --strict
 
 bench: .build/installed-$(VLLM) .build/installed-$(NEWEST) ## what an event costs, as ratios against stock vLLM
 	$(VLLM_PYTHON) benches/per_event.py

@@ -71,7 +71,7 @@ class Server:
         self.target = Target(port, KEY)
         self.log = folder / f"{name}.log"
         with self.log.open("wb") as log:
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process = subprocess.Popen(
                 command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True
             )
 

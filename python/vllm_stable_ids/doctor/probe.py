@@ -6,12 +6,13 @@ process in ways that nobody can catch. Its last line is what it found, as JSON.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
-from vllm_stable_ids.plugin import SERVING_MODULE
+from vllm_stable_ids.plugin import ROUTER_MODULE, SERVING_MODULE
 
 if TYPE_CHECKING:
     from vllm_stable_ids.patches.seam import Patch
@@ -35,6 +36,8 @@ def probe() -> dict[str, Any]:
     """Load the plugins as vLLM does, import what is patched, and see what came of it."""
     importlib.import_module("vllm.plugins").load_general_plugins()
     module = importlib.import_module(SERVING_MODULE)
+    with contextlib.suppress(ImportError):  # what is patched there says so if it is left out
+        importlib.import_module(ROUTER_MODULE)
     from vllm_stable_ids import patches, settings  # noqa: PLC0415 - not before vLLM is there
 
     outcome = patches.outcome
