@@ -193,6 +193,7 @@ PROGRAMS: dict[str, Callable[[list[str]], None]] = {
     "cp": _unchecked,
     "curl": _curl,
     "docker": _docker,
+    "git": _unchecked,
     "make": _make,
     "node": _unchecked,
     "npm": _unchecked,

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from bed.models import ModelPath
     from bed.server import VllmServer
 
-ROUTER = importlib.import_module(plugin.ROUTER_MODULE)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # torch warns of itself
+    ROUTER = importlib.import_module(plugin.ROUTER_MODULE)
 STOCK = inspect.unwrap(ROUTER._convert_stream_to_sse_events)
 
 OPENAI = importlib.import_module("openai.types.responses")

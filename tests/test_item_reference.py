@@ -33,6 +33,11 @@ def reference(item: dict[str, Any]) -> dict[str, str]:
     return {"type": "item_reference", "id": item["id"]}
 
 
+def client_item(item: dict[str, Any]) -> dict[str, Any]:
+    """An item as a client sends it back itself."""
+    return {"type": "message", "role": "user", "content": "Hm.", "id": item["id"]}
+
+
 def announced(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The items of a stream as they were announced, in order."""
     return [event["item"] for event in events if event["type"] == ADDED]
@@ -152,7 +157,59 @@ def test_what_was_not_stored_cannot_be_referred_to(fixed: VllmServer, path: Mode
 
 def test_an_item_is_referred_to_once(fixed: VllmServer, first: list[dict[str, Any]]) -> None:
     error = refused(fixed, turn([reference(first[0])] * 2, []))
-    assert error["message"].startswith(f"input[2] refers to item '{first[0]['id']}', as an item ")
+    assert error["message"].startswith(
+        f"input[2] refers to item '{first[0]['id']}', which the input"
+    )
+    error = refused(fixed, turn([client_item(first[0]), reference(first[0])], []))
+    assert error["message"].startswith(
+        f"input[2] refers to item '{first[0]['id']}', which the input"
+    )
+
+
+def test_what_a_previous_response_brings_along_is_not_there_twice(
+    fixed: VllmServer, path: ModelPath
+) -> None:
+    stream = client.stream(fixed, case(TEXT[path]))
+    message = stream.terminal["output"][-1]
+    again = {"role": "user", "content": "And in Rome?"}
+    wanted: dict[str, Any] = {"enable_response_messages": True, "store": False}
+    wanted["previous_response_id"] = stream.terminal["id"]
+    plain, named = (
+        client.create(fixed, case(TEXT[path]), input=given, **wanted)["input_messages"]
+        for given in ([again], [reference(message), again])
+    )
+    assert plain == named
+
+
+@pytest.mark.parametrize("path", ["harmony"])
+def test_a_call_of_the_servers_own_tool_is_left_out(fixed: VllmServer, path: ModelPath) -> None:
+    items = announced(client.stream(fixed, case("h-python")).events)
+    assert "code_interpreter_call" in {item["type"] for item in items}
+    second = client.stream(fixed, case(TEXT[path]), input=turn(list(map(reference, items)), []))
+    assert second.status == 200
+
+
+def test_a_reference_with_more_members_is_one(
+    fixed: VllmServer, path: ModelPath, first: list[dict[str, Any]]
+) -> None:
+    more = [reference(item) | {"status": "completed"} for item in first]
+    second = client.stream(fixed, case(TEXT[path]), input=turn(more, first))
+    assert second.status == 200
+
+
+def test_a_response_that_takes_anothers_place_takes_its_items() -> None:
+    item_reference.configure(on=True)
+    serving = SimpleNamespace()
+    try:
+        for round_ in range(5):
+            items = [SimpleNamespace(id=f"msg_{round_}")]
+            response = SimpleNamespace(id="resp_1", output=items)
+            item_reference.remember(serving, response, stored=True)
+    finally:
+        item_reference.configure(on=False)
+    directory = vars(serving)[item_reference.DIRECTORY]
+    assert directory.place("msg_3") is None
+    assert directory.place("msg_4") == ("resp_1", 0)
 
 
 def test_other_input_stays_as_it_is(fixed: VllmServer, path: ModelPath) -> None:
@@ -168,6 +225,7 @@ def test_other_input_stays_as_it_is(fixed: VllmServer, path: ModelPath) -> None:
 async def given_up(serving: Any) -> tuple[list[Any], Any]:
     """What vLLM reads, and what comes of it, where vLLM's serving object is not all there."""
     request = SimpleNamespace(input=[{"id": "rs_1", "type": "item_reference"}])
+    request.previous_response_id = None
 
     async def proceed() -> str:
         return "vLLM's own answer"

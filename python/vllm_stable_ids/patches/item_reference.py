@@ -15,8 +15,6 @@ from vllm_stable_ids.log import fail_open
 from vllm_stable_ids.patches.seam import Call, Method, Patch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from vllm_stable_ids.settings import Settings
 
 DIRECTORY = "_stable_ids_directory"
@@ -29,6 +27,9 @@ REFERENCE = "item_reference"
 FIELDS = frozenset(("type", "id"))
 LONGEST_SHOWN = 100
 
+RUN_BY_SERVER = frozenset(("code_interpreter_call", "mcp_call", "web_search_call"))
+"""The calls that vLLM makes itself, and takes from no client as input."""
+
 _on = False
 
 
@@ -37,6 +38,25 @@ class Place(NamedTuple):
 
     response_id: str
     output_index: int
+
+
+class _Directory:
+    """Where the store has which item; as much as the store has, and no more."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, Place] = {}
+        self._ids: dict[str, list[str]] = {}
+
+    def take(self, response: Any) -> None:
+        """Keep the places of a response's items; of another with its id the store has none now."""
+        for gone in self._ids.pop(response.id, ()):
+            self._places.pop(gone, None)
+        self._ids[response.id] = [item.id for item in response.output]
+        for index, item in enumerate(response.output):
+            self._places[item.id] = Place(response.id, index)
+
+    def place(self, name: str) -> Place | None:
+        return self._places.get(name)
 
 
 class UnresolvedError(Exception):
@@ -60,9 +80,8 @@ def remember(serving: Any, response: Any, *, stored: bool | None) -> None:
     if not _on or not stored or not hasattr(response, "output"):
         return
     try:
-        directory = serving.__dict__.setdefault(DIRECTORY, {})
-        for index, item in enumerate(response.output):
-            directory[item.id] = Place(response.id, index)
+        directory = serving.__dict__.setdefault(DIRECTORY, _Directory())
+        directory.take(response)
     except Exception as error:  # noqa: BLE001 - the response matters more
         fail_open("stable_ids: items of a response cannot be referred to", error)
 
@@ -71,7 +90,7 @@ async def _create(call: Call) -> Any:
     request = call.arguments["request"]
     try:
         if isinstance(request.input, list):
-            request.input = _resolved(call.instance, request.input)
+            request.input = _resolved(call.instance, request)
     except UnresolvedError as problem:
         return call.instance.create_error_response(
             err_type="invalid_request_error",
@@ -84,34 +103,43 @@ async def _create(call: Call) -> Any:
     return await call.proceed()
 
 
-def _resolved(serving: Any, items: Sequence[Any]) -> list[Any]:
+def _resolved(serving: Any, request: Any) -> list[Any]:
     """The input with the items in the place of references to them.
 
     Raises:
-        UnresolvedError: There is no such item, or it is named twice. A small request that names a
+        UnresolvedError: There is no such item, or it is there twice. A small request that names a
             large item often would make a prompt without bounds.
     """
-    named: set[str] = set()
+    there = {item_id for item in request.input if (item_id := _id_of_whole(item)) is not None}
     resolved = []
-    for index, item in enumerate(items):
+    for index, item in enumerate(request.input):
         name = _name(item)
         if name is None:
             resolved.append(item)
             continue
-        if name in named:
+        if name in there:
             raise UnresolvedError(
-                f"input[{index}] refers to item '{_shown(name)}', as an item before it does. "
-                "Refer to an item once."
+                f"input[{index}] refers to item '{_shown(name)}', which the input has "
+                "elsewhere, too. Have an item in it once."
             )
-        named.add(name)
-        found = _find(serving, name)
+        there.add(name)
+        found, response_id = _find(serving, name)
         if found is None:
             raise UnresolvedError(
                 f"input[{index}] refers to item '{_shown(name)}', which is in no response stored "
                 f"on this server. {_remedy(serving)}"
             )
-        resolved.append(found)
+        is_before = response_id == request.previous_response_id
+        if _can_be_input(found) and not (is_before and _is_brought_along(serving, found)):
+            resolved.append(found)
     return resolved
+
+
+def _id_of_whole(item: Any) -> str | None:
+    """The id of an input item that is no reference; `None` where it has none."""
+    if isinstance(item, dict):
+        return None if _name(item) is not None else item.get("id")
+    return getattr(item, "id", None)
 
 
 def _name(item: Any) -> str | None:
@@ -119,22 +147,38 @@ def _name(item: Any) -> str | None:
 
     The API lets a reference go without its type; no other item consists of an id alone.
     """
-    if not isinstance(item, dict) or not item.keys() <= FIELDS:
+    if not isinstance(item, dict):
         return None
-    if item.get("type", REFERENCE) not in (REFERENCE, None):
+    kind = item.get("type")
+    if kind != REFERENCE and (kind is not None or not item.keys() <= FIELDS):
         return None
     name = item.get("id")
     return name if isinstance(name, str) else None
 
 
-def _find(serving: Any, name: str) -> Any:
-    """The item of that id as the store has it now; `None` where it has none."""
-    place = serving.__dict__.get(DIRECTORY, {}).get(name)
+def _find(serving: Any, name: str) -> tuple[Any, str | None]:
+    """The item of that id as the store has it now, and of which response; `None` if it has none."""
+    directory = serving.__dict__.get(DIRECTORY)
+    place = None if directory is None else directory.place(name)
     response = None if place is None else serving.response_store.get(place.response_id)
-    if response is None or place.output_index >= len(response.output):
-        return None
+    if place is None or response is None or place.output_index >= len(response.output):
+        return None, None
     item = response.output[place.output_index]
-    return item if item.id == name else None
+    return (item, response.id) if item.id == name else (None, None)
+
+
+def _can_be_input(item: Any) -> bool:
+    """Whether vLLM can read an item; what it cannot, it refuses the whole request for.
+
+    What a model did with the server's own tools is left out then, and a message that was broken
+    off before it said anything.
+    """
+    return item.type not in RUN_BY_SERVER and not (item.type == "message" and not item.content)
+
+
+def _is_brought_along(serving: Any, item: Any) -> bool:
+    """Whether `previous_response_id` alone puts an item of that response into the prompt."""
+    return bool(serving.use_harmony) or item.type == "message"
 
 
 def _remedy(serving: Any) -> str:
@@ -158,7 +202,8 @@ PATCH = Patch(
     name="item_reference",
     what=(
         "Puts the item of a stored response where an input item of type `item_reference` names it "
-        "by its id. An id that the store does not have gets 400 with the id."
+        "by its id. An id that the store does not have gets 400 with the id. Calls of the server's "
+        "own tools, which vLLM does not take as input, are left out."
     ),
     why=(
         "vLLM does not know `item_reference`: 500 `'role'` on the simple path, 400 `Unknown input "
@@ -170,7 +215,10 @@ PATCH = Patch(
     not_needed=_not_needed,
     method=Method(
         owner="OpenAIServingResponses",
-        name="create_responses",
+        # What is refused inside of it is refused with all that goes with that: vLLM since 0.23
+        # gives back cache blocks that another server keeps for the request.
+        name="_create_responses",
+        or_name="create_responses",
         parameters=("request",),
         fits=inspect.iscoroutinefunction,
         wrapper=_create,

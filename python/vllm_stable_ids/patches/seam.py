@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import wrapt
@@ -54,6 +54,7 @@ class Method:
         fits: Whether a function is of the kind expected, such as an asynchronous generator.
         wrapper: Called in the method's place.
         required: Whether nothing at all is patched where the method does not fit.
+        or_name: The method to take where there is none of that name.
         proof: Called with what is there; raises `MisfitError` where it does not do what the
             wrapper counts on.
     """
@@ -64,6 +65,7 @@ class Method:
     fits: Callable[[Any], bool]
     wrapper: Callable[[Call], Any]
     required: bool = False
+    or_name: str | None = None
     proof: Callable[[Any], None] | None = None
 
 
@@ -104,6 +106,8 @@ class Seam:
         Raises:
             MisfitError: It is not as expected.
         """
+        if method.or_name is not None and method.name not in vars(owner):
+            method = replace(method, name=method.or_name)
         name = f"{method.owner}.{method.name}"
         original = vars(owner).get(method.name)
         # What another plugin has put around it may be of any kind.

@@ -169,7 +169,7 @@ impl Translator {
         let name = openai_name(event_type).filter(|_| self.policy.openai_vocabulary);
         if let Some(name) = name {
             self.ledger.report.count(Change::EventRenamed);
-            if open.fields.event_type.is_some() {
+            if stated.as_deref() == Some(event_type) {
                 open.set("type", quoted(name));
             }
         }
