@@ -215,6 +215,11 @@ def test_turns_that_are_not(turns: list[Turn], said: str) -> None:
     assert verdict(*turns) == said
 
 
+def test_a_client_may_add_to_the_id_that_it_was_told() -> None:
+    assert verdict(announcing("a"), answering(call("a_fc"), output("a_fc"))) == OK
+    assert verdict(announcing("a"), answering(call("ab"), output("ab"))) == OTHER_IDS
+
+
 def test_a_client_with_tools_of_its_own_is_made_to_call_those(path: ModelPath) -> None:
     for name in FIRST[path]:
         usual, said = (first(path, name, tool).output for tool in (None, ("exec", '{"c": "d"}')))

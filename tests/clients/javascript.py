@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clients.entry import SIDES, Entry, Failures, Side, calls, everything
 from clients.python import NOT_FOUND, STORE, stock, stored
-from clients.verdict import OTHER_IDS, UNPAIRED
+from clients.verdict import UNPAIRED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,12 +49,7 @@ CLIENTS: tuple[Entry, ...] = (
         mode="exec",
         how="`openclaw agent exec`",
         tool=("exec", '{"command": "echo sunny"}'),
-        fails={**stock(OPENCLAW, OPENCLAW), ("proxy", "simple"): calls(OTHER_IDS)},
-        why=(
-            "The simple path announces ids without the API's `fc_`, which the proxy leaves as they "
-            "are, and to such a call OpenClaw gives a call_id of its own, in the call and in its "
-            "output"
-        ),
+        fails=stock(OPENCLAW, OPENCLAW),
     ),
     Entry(
         name="openai-node",

@@ -24,8 +24,9 @@ INTRODUCTION = (
     "the weather in Paris, has a tool for it, streams, and sends the tool's output in a second "
     "turn. A relay in between adds the script to its requests and otherwise changes nothing.",
     "**ok**: no error, every call that was announced was answered once, under the `call_id` that "
-    "it was announced with, and the text of the second turn arrived. Otherwise a cell has what the "
-    "client said, as it said it, with ids left out; or what was seen between client and server:",
+    "it was announced with (to which OpenClaw adds something where the item's id has no prefix), "
+    "and the text of the second turn arrived. Otherwise a cell has what the client said, as it "
+    "said it, with ids left out; or what was seen between client and server:",
 )
 SEEN = (
     "**unpaired**: no error, but the tool's output has a `call_id` that no call has, neither in "

@@ -74,9 +74,17 @@ def _pairing(turns: Sequence[Turn], stored_calls: Callable[[str], set[str]]) -> 
 
 
 def _announced(turns: Sequence[Turn]) -> str:
-    """Say whether the calls were answered under the ids that the stream announced."""
+    """Say whether the calls were answered under the ids that the stream announced.
+
+    A client may add to an id, in the call and in its output: OpenClaw does where the item's own id
+    is not as in the API.
+    """
     answered = {call_id for turn in turns for call_id in turn.answers}
-    return OK if answered.issuperset(turns[0].announced) else OTHER_IDS
+    kept = all(
+        any(given == told or given.startswith(f"{told}_") for given in answered)
+        for told in turns[0].announced
+    )
+    return OK if kept else OTHER_IDS
 
 
 def plain(message: str) -> str:
