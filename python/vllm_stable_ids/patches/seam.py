@@ -121,7 +121,7 @@ class Seam:
             if parameter not in self._signature.parameters:
                 raise MisfitError(f"its {name} has no parameter {parameter!r}")
         if method.proof is not None and not isinstance(original, _Wrapped):
-            method.proof(original)
+            _compare(name, method.proof, original)
         self._owner = owner
         self._method = method
         self._original: Any = original
@@ -172,3 +172,17 @@ class Seam:
     def take_back(self) -> None:
         """Restore vLLM's own method."""
         setattr(self._owner, self._method.name, self._original)
+
+
+def _compare(name: str, proof: Callable[[Any], None], original: Any) -> None:
+    """Compare what is there with what a wrapper counts on.
+
+    Raises:
+        MisfitError: It does something else, an exception included.
+    """
+    try:
+        proof(original)
+    except MisfitError:
+        raise
+    except Exception as error:
+        raise MisfitError(f"its {name} fails where known ones do not") from error
