@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from starlette.requests import ClientDisconnect
 
+from bed import fresh
 from bed.scrape import PLUGIN, Scrape, read, series
 from test_asgi import BROKEN, FRAMES, answer, bodies, body, frame, start
 from vllm_stable_ids import asgi, log, metrics
@@ -43,15 +42,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Scrape]:
 
 def python(code: str, **env: str) -> str:
     """Run code in a fresh interpreter; returns what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={name: value for name, value in os.environ.items() if name[:5] != "VLLM_"} | env,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    return done.stdout
+    return fresh.run_python(code, **env).stdout
 
 
 def test_a_process_that_serves_no_http_has_none_of_it() -> None:

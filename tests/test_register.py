@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import wrapt
 
+from bed import fresh
 from vllm_stable_ids import fallback, patches, plugin, settings
 from vllm_stable_ids.log import logger
 from vllm_stable_ids.patches import seam, stream, terminal
@@ -38,14 +36,7 @@ print("wrapped:", [n for n in {SEAMS!r} if hasattr(vars(cls)[n], "__wrapped__")]
 
 def run_python(code: str, **env: str) -> str:
     """Run code in a fresh interpreter; returns what it printed, logs included."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={name: value for name, value in os.environ.items() if name[:5] != "VLLM_"} | env,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    done = fresh.run_python(code, **env)
     return done.stdout + done.stderr
 
 
