@@ -197,7 +197,7 @@ def test_a_reference_with_more_members_is_one(
     assert second.status == 200
 
 
-def test_a_response_that_takes_anothers_place_takes_its_items() -> None:
+def test_a_response_in_the_place_of_another_takes_its_items() -> None:
     item_reference.configure(on=True)
     serving = SimpleNamespace()
     try:
