@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::memchr2;
+use memchr::{memchr_iter, memchr2};
 
 use crate::splice::Edits;
 
@@ -120,13 +120,14 @@ impl Style {
 
     /// Writes JSON text inside a `data` line: where it breaks, so does the line.
     pub(crate) fn write_data(self, data: &[u8], out: &mut Vec<u8>) {
-        for (index, line) in data.split(|&byte| byte == b'\n').enumerate() {
-            if index > 0 {
-                out.extend_from_slice(self.line_end.as_bytes());
-                out.extend_from_slice(b"data: ");
-            }
-            out.extend_from_slice(line);
+        let mut from = 0;
+        for end in memchr_iter(b'\n', data) {
+            out.extend_from_slice(data.get(from..end).unwrap_or_default());
+            out.extend_from_slice(self.line_end.as_bytes());
+            out.extend_from_slice(b"data: ");
+            from = end + 1;
         }
+        out.extend_from_slice(data.get(from..).unwrap_or_default());
     }
 }
 

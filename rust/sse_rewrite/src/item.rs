@@ -116,7 +116,7 @@ impl Item {
 
     /// Reads an item as a client decodes its bytes: what is no UTF-8 is U+FFFD.
     pub(crate) fn read(json: &[u8]) -> Result<Self, NotAnItem> {
-        Self::from_json(&String::from_utf8_lossy(json))
+        Self::from_json(&walk::decoded(json))
     }
 
     /// Whether the contract forbids to drop this item (C5): every kind of call counts, a
@@ -227,13 +227,13 @@ fn read_payload(kind: &str, fields: &Object) -> Payload {
 fn said(value: &[u8]) -> Option<Cow<'_, str>> {
     if value.starts_with(b"\"") {
         let text = walk::text(value, 0..value.len());
-        return Some(text.unwrap_or_else(|| String::from_utf8_lossy(value)));
+        return Some(text.unwrap_or_else(|| walk::decoded(value)));
     }
     match serde_json::from_slice(value) {
         Ok(Value::Null) => None,
         Ok(Value::Array(items)) if items.is_empty() => None,
         Ok(other) => Some(Cow::Owned(other.to_string())),
-        Err(_) => Some(String::from_utf8_lossy(value)),
+        Err(_) => Some(walk::decoded(value)),
     }
 }
 

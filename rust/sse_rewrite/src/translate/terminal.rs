@@ -6,6 +6,7 @@ use crate::output::{Output, Piece};
 use crate::policy::GaveUp;
 use crate::reconcile::{Insert, Source};
 use crate::splice::corrected;
+use crate::walk;
 
 impl Translator {
     /// Makes its output the list of what was streamed, and sends first what is missing.
@@ -28,7 +29,7 @@ impl Translator {
                 Some(Some(Piece::Text(text))) => text,
                 _ => continue,
             };
-            let item = String::from_utf8_lossy(text).into_owned();
+            let item = walk::decoded(text).into_owned();
             self.held.keep(slot, text.to_vec())?;
             let events = self.lifecycle(slot, |lifecycle| match insert {
                 Insert::Close { .. } => vec![lifecycle.close(&item)],
