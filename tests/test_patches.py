@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import logging
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pytest
 
 from bed import patches_page
 from vllm_stable_ids import patches
-from vllm_stable_ids.patches import replay, vocabulary
+from vllm_stable_ids.patches import replay, seam, vocabulary
 from vllm_stable_ids.patches.seam import Call, Method, MisfitError, Seam
 from vllm_stable_ids.settings import Settings
 
@@ -164,3 +165,41 @@ def test_a_vllm_without_names_of_its_own_gets_openais(
 ) -> None:
     monkeypatch.setattr(vocabulary, "_has_own_names", lambda: own_names)
     assert vocabulary.is_openais(Settings(vocabulary=switch)) == openais
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        lambda a, b, c=3: (a, b, c),
+        lambda a, *, b, c=3: (a, b, c),
+        lambda a, *b, c=3: (a, b, c),
+        lambda a, /, b, **c: (a, b, c),
+    ],
+    ids=["plain", "by name only", "any number", "by place only"],
+)
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [
+        ((1, 2), {}),
+        ((1, 2, 3), {}),
+        ((1, 2, 3, 4), {}),
+        ((1,), {"b": 2}),
+        ((1,), {"b": 2, "c": 4}),
+        ((1, 2), {"b": 2}),
+        ((1, 2), {"d": 2}),
+        ((), {"a": 1, "b": 2}),
+        ((1,), {}),
+    ],
+)
+def test_arguments_are_bound_as_python_binds_them(
+    declared: Any, args: tuple[int, ...], kwargs: dict[str, int]
+) -> None:
+    signature = inspect.signature(declared)
+    bind = seam._binder(signature)
+    try:
+        expected = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        with pytest.raises(TypeError):
+            bind(args, kwargs)
+    else:
+        assert bind(args, kwargs) == expected
