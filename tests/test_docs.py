@@ -125,7 +125,7 @@ def test_commands_in_the_text_are_understood(
 
 
 def _is_command(span: str) -> bool:
-    return span.startswith(("make ", "vllm-stable-ids "))
+    return span.startswith(("make ", "python ", "vllm-stable-ids "))
 
 
 def _parse(arguments: list[str]) -> None:
@@ -154,6 +154,16 @@ def _ours(words: list[str]) -> None:
 def _make(words: list[str]) -> None:
     named = [word for word in words[1:] if "=" not in word]
     assert [name for name in named if name not in targets() and "…" not in name] == []
+
+
+def _python(words: list[str]) -> None:
+    """Look whether the script, or the module, is there and knows the options."""
+    name, *rest = words[2:] if words[1] == "-m" else words[1:]
+    path = ROOT / (name.replace(".", "/") if words[1] == "-m" else name)
+    script = path / "__main__.py" if path.is_dir() else path
+    text = script.read_text()
+    flags = [word for word in rest if word.startswith("--") and word != "--help"]
+    assert [flag for flag in flags if f'"{flag}"' not in text] == []
 
 
 def _pip(words: list[str]) -> None:
@@ -199,6 +209,7 @@ PROGRAMS: dict[str, Callable[[list[str]], None]] = {
     "node": _unchecked,
     "npm": _unchecked,
     "pip": _pip,
+    "python": _python,
     "systemctl": _unchecked,
     "vllm": _vllm,
     "vllm-stable-ids": _ours,

@@ -11,7 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benches.served.ratio import FIGURES, interval, table
+from benches.report.tables import served
+from benches.served.ratio import FIGURES, interval
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,7 @@ def test_the_table_shows_the_spread_and_the_ratio() -> None:
         {side: dict.fromkeys(FIGURES, value * (1 + place)) for side, value in sides}
         for place, sides in enumerate([(("on", 2.0), ("off", 1.0))] * 10)
     ]
-    lines = table({"pairs": pairs}).splitlines()
+    lines = served({"pairs": pairs}).splitlines()
     assert len(lines) == 2 + len(FIGURES)
-    assert "| 1, 5.5, 10 | 2, 11, 20 | 2.000 | 2.000 to 2.000 |" in lines[2]
+    cells = "| 5.5 (1 to 10) | 11 (2 to 20) | 2.000 (2.000 to 2.000) | 2.000 to 2.000 |"
+    assert cells in lines[2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING
 from benches.served.servers import NAME
 
 if TYPE_CHECKING:
-    from benches.served.servers import Server
+    from types import TracebackType
 
-LIMIT_S = 900
+    from benches.served.servers import Server
 
 
 @dataclass(frozen=True)
@@ -39,52 +38,86 @@ class Load:
     """What is asked of a server in one run.
 
     Attributes:
-        vllm: The command that makes the load.
         model: Whose tokenizer the prompts are made with.
         prompts: How many requests.
         tokens: How many tokens each answer has.
         at_once: How many requests at the same time.
     """
 
-    vllm: Path
     model: str
     prompts: int
     tokens: int
     at_once: int
 
-    def run(self, server: Server) -> Figures:
+    def arguments(self, server: Server) -> list[str]:
+        """Those of `vllm bench serve`."""
+        return [
+            *("--backend", "openai-responses", "--endpoint", "/v1/responses"),
+            *("--base-url", server.url, "--model", NAME, "--tokenizer", self.model),
+            *("--num-prompts", str(self.prompts), "--max-concurrency", str(self.at_once)),
+            *("--dataset-name", "random", "--random-input-len", "64"),
+            *("--random-output-len", str(self.tokens), "--ignore-eos", "--temperature", "0"),
+            *("--seed", "0", "--disable-tqdm"),
+        ]
+
+
+class Generator:
+    """vLLM's load generator, in a process that stays for many runs; a context manager."""
+
+    def __init__(self, python: Path, log: Path) -> None:
+        """Start it.
+
+        Args:
+            python: That of a vLLM 0.32 or newer.
+            log: Where it writes what it prints.
+        """
+        self._log = log
+        with log.open("wb") as file:
+            self._process = subprocess.Popen(
+                [python, Path(__file__).with_name("generator.py")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                text=True,
+            )
+
+    def run(self, load: Load, server: Server) -> Figures:
         """Put a server under load.
 
         Raises:
-            RuntimeError: Requests failed, or the generator did; what it said is in the message.
+            RuntimeError: Requests failed, or the generator did; where its log is stands in it.
         """
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "result.json"
-            before = server.cpu_seconds()
-            done = subprocess.run(
-                [
-                    *(str(self.vllm), "bench", "serve", "--backend", "openai-responses"),
-                    *("--base-url", server.url, "--endpoint", "/v1/responses"),
-                    *("--model", NAME, "--tokenizer", self.model, "--dataset-name", "random"),
-                    *("--num-prompts", str(self.prompts), "--max-concurrency", str(self.at_once)),
-                    *("--random-input-len", "64", "--random-output-len", str(self.tokens)),
-                    *("--ignore-eos", "--temperature", "0", "--seed", "0", "--disable-tqdm"),
-                    *("--save-result", "--result-dir", folder, "--result-filename", file.name),
-                ],
-                capture_output=True,
-                text=True,
-                timeout=LIMIT_S,
-                check=False,
-            )
-            cpu = server.cpu_seconds() - before
-            if done.returncode or not file.exists():
-                raise RuntimeError(f"vllm bench serve failed:\n{done.stdout}{done.stderr}"[-3000:])
-            result = json.loads(file.read_text())
-        if result["completed"] != self.prompts:
-            raise RuntimeError(f"only {result['completed']} of {self.prompts} requests completed")
+        into, out = self._process.stdin, self._process.stdout
+        assert into is not None
+        assert out is not None
+        before = server.cpu_seconds()
+        into.write(json.dumps(load.arguments(server)) + "\n")
+        into.flush()
+        line = out.readline()
+        cpu = server.cpu_seconds() - before
+        if not line:
+            raise RuntimeError(f"vLLM's load generator ended; its log is {self._log}")
+        result = json.loads(line)
+        if result["completed"] != load.prompts:
+            done = f"only {result['completed']} of {load.prompts} requests completed"
+            raise RuntimeError(f"{done}; the generator's log is {self._log}")
         return Figures(
             tokens_per_s=result["output_throughput"],
             ttft_ms=result["median_ttft_ms"],
             itl_ms=result["median_itl_ms"],
             cpu_s_per_1000=1000 * cpu / result["total_output_tokens"],
         )
+
+    def __enter__(self) -> Generator:
+        """Return the running generator."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.communicate()

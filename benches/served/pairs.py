@@ -1,37 +1,60 @@
-"""Runs in pairs, one of each server, in turns."""
+"""Runs in pairs, one of each server."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from benches.served.load import Figures, Load
+    from collections.abc import Callable
+
+    from benches.served.load import Figures, Generator, Load
     from benches.served.servers import Served
+
+BLOCKS = 4
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two runs right after one another."""
+    """Two runs at the same time."""
 
     on: Figures
     off: Figures
 
 
-def measure(served: Served, load: Load, count: int) -> list[Pair]:
-    """Measure `count` pairs; which of the two comes first changes from pair to pair.
+def measure(
+    start: Callable[[bool], Served], generators: tuple[Generator, Generator], load: Load, count: int
+) -> list[Pair]:
+    """Measure `count` pairs, in blocks with servers of their own.
 
-    Each server has one run before that does not count: the first requests fill caches.
+    The requests of the two runs of a pair are interleaved: one run after the other would be
+    compared across what else the machine does, which can weigh ten times what is looked for. Two
+    servers of the same kind differ for as long as they live, so each block starts them anew, in the
+    other order; two generators do, too, so they take turns.
+
+    Args:
+        start: Starts both servers, first the one with the plugin where it is told True.
+        generators: What makes the load.
+        load: What both are asked.
+        count: How many pairs.
     """
-    for server in (served.on, served.off):
-        load.run(server)
-    pairs = []
-    for number in range(count):
-        if number % 2:
-            off, on = load.run(served.off), load.run(served.on)
-        else:
-            on, off = load.run(served.on), load.run(served.off)
-        pairs.append(Pair(on, off))
-        ratio = on.tokens_per_s / off.tokens_per_s
-        print(f"pair {number + 1} of {count}: {ratio:.3f} times the tokens a second", flush=True)
+    pairs: list[Pair] = []
+    blocks = min(BLOCKS, count)
+    for block in range(blocks):
+        with start(block % 2 == 0) as served, ThreadPoolExecutor(2) as both:
+
+            def pair(served: Served = served, both: ThreadPoolExecutor = both) -> Pair:
+                one, other = generators if len(pairs) % 2 else generators[::-1]
+                on = both.submit(one.run, load, served.on)
+                off = both.submit(other.run, load, served.off)
+                return Pair(on.result(), off.result())
+
+            # The first requests fill caches; these runs do not count.
+            pair()
+            while len(pairs) < count * (block + 1) // blocks:
+                pairs.append(pair())
+                ratio = pairs[-1].on.tokens_per_s / pairs[-1].off.tokens_per_s
+                told = f"pair {len(pairs)} of {count}: {ratio:.3f} times the tokens a second"
+                print(told, flush=True)
     return pairs

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import statistics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 CONFIDENCE = 0.95
 
@@ -36,25 +35,3 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
         left_out += 1
     place = max(left_out - 1, 0)
     return ordered[place], ordered[count - 1 - place]
-
-
-def table(content: Mapping[str, Any]) -> str:
-    """The figures of a result file as a table of Markdown."""
-    lines = [
-        "| figure | off: min, median, max | on: min, median, max | on / off | 95 % interval |",
-        "|---|---|---|---|---|",
-    ]
-    for name, title in FIGURES.items():
-        on, off = ([pair[side][name] for pair in content["pairs"]] for side in ("on", "off"))
-        ratios = [a / b for a, b in zip(on, off, strict=True)]
-        low, high = interval(ratios)
-        lines.append(
-            f"| {title} | {_spread(off)} | {_spread(on)} | {statistics.median(ratios):.3f} "
-            f"| {low:.3f} to {high:.3f} |"
-        )
-    return "\n".join(lines)
-
-
-def _spread(values: Sequence[float]) -> str:
-    shown = (min(values), statistics.median(values), max(values))
-    return ", ".join(f"{value:.4g}" for value in shown)

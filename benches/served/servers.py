@@ -64,6 +64,12 @@ class Server:
             time.sleep(0.5)
         raise RuntimeError(f"vLLM did not start; its log is {self.log.name}")
 
+    def has_plugin(self) -> bool:
+        """Whether the plugin is in force, by its metrics."""
+        page = httpx.get(f"{self.url}/metrics", trust_env=False).raise_for_status().text
+        told = [line for line in page.splitlines() if line.startswith("vllm_stable_ids_info{")]
+        return any('mode="patched"' in line for line in told)
+
     def cpu_seconds(self) -> float:
         """What the API server's process has taken so far; the engine is another process."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -86,7 +92,9 @@ class Served:
         off: With VLLM_STABLE_IDS=0.
     """
 
-    def __init__(self, model: str, load_format: str, settings: Sequence[str]) -> None:
+    def __init__(
+        self, model: str, load_format: str, settings: Sequence[str], *, on_first: bool
+    ) -> None:
         """Start both and wait for them, one after the other: each takes what it finds of a GPU."""
         command = [
             *(str(Path(sys.executable).with_name("vllm")), "serve", model),
@@ -98,8 +106,8 @@ class Served:
         logs = BUILD / "logs"
         logs.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            started = []
-            for switch in ("1", "0"):
+            started = {}
+            for switch in ("1", "0") if on_first else ("0", "1"):
                 log = stack.enter_context(
                     tempfile.NamedTemporaryFile(
                         prefix=f"served-{switch}-", suffix=".log", dir=logs, delete=False
@@ -108,8 +116,11 @@ class Served:
                 server = Server(command, switch, log)
                 stack.callback(server.close)
                 server.wait()
-                started.append(server)
-            self.on, self.off = started
+                if server.has_plugin() != (switch == "1"):
+                    state = "not in force" if switch == "1" else "in force in spite of the switch"
+                    raise RuntimeError(f"the plugin is {state}; vLLM's log is {log.name}")
+                started[switch] = server
+            self.on, self.off = started["1"], started["0"]
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Served:

@@ -3,8 +3,8 @@
     python -m benches.side_by_side [SECONDS]
 
 Each round asks every server in turn, so that what else the machine does hits all of them. Ratios
-are against the server itself, without a proxy, in the same round; what is printed are medians of
-the rounds. Only ratios of one run can be compared.
+are against the server itself, without a proxy, in the same round. Only ratios of one run can be
+compared.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ import statistics
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from benches.report.tables import side_by_side
+from benches.results import leave
 from benches.side_by_side.load import BrokenOffError, FirstEvents, body, many_streams, one_stream
-from benches.side_by_side.proxies import OURS, PROXIES, NotHereError, Server, free_port, upstream
+from benches.side_by_side.proxies import PROXIES, NotHereError, Server, free_port, upstream
 from benches.side_by_side.stream import SPLIT_TEXT, frames, text_of
 
 from vllm_stable_ids._core import Checker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DELTAS = 5_000
 STREAMS_IN_A_ROUND = 5
@@ -95,47 +93,6 @@ def judge(server: Server) -> Measured:
     return Measured(outcome, split)
 
 
-def compared(measured: dict[str, Measured], ours: str) -> str:
-    """Events per second of one server, to those of each other in the same rounds."""
-    ratios = []
-    for name, of in measured.items():
-        if name == ours:
-            continue
-        pairs = zip(measured[ours].rounds, of.rounds, strict=False)
-        ratio = statistics.median(a.events_per_second / b.events_per_second for a, b in pairs)
-        ratios.append(f"{ratio:.2f} of {name}")
-    return f"events/s, {STREAMS} streams, {ours}: {', '.join(ratios)}"
-
-
-def table(measured: dict[str, Measured], missing: dict[str, str]) -> str:
-    """What was measured, in Markdown."""
-    direct = measured["direct"].rounds
-
-    def median(name: str, figure: Callable[[Round, Round], float]) -> float:
-        # A slow one has fewer rounds than the server it is compared to.
-        pairs = zip(measured[name].rounds, direct, strict=False)
-        return statistics.median(figure(one, to) for one, to in pairs)
-
-    lines = [
-        f"| | {DELTAS:,} deltas, one stream | to direct | events/s, {STREAMS} streams "
-        "| to direct | CPU per event | first event | contract | characters cut by chunks |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name, of in measured.items():
-        lines.append(
-            f"| {name} "
-            f"| {median(name, lambda one, _: one.one_stream) * 1e3:,.0f} ms "
-            f"| {median(name, lambda one, to: one.one_stream / to.one_stream):.2f} "
-            f"| {median(name, lambda one, _: one.events_per_second):,.0f} "
-            f"| {median(name, lambda one, to: one.events_per_second / to.events_per_second):.3f} "
-            f"| {median(name, lambda one, _: one.cpu_per_event) * 1e6:,.1f} µs "
-            f"| {median(name, lambda one, to: one.first_event - to.first_event) * 1e3:+.2f} ms "
-            f"| {of.contract} | {of.split} |"
-        )
-    lines.extend(f"| {name} | {why} | | | | | | | |" for name, why in missing.items())
-    return "\n".join(lines)
-
-
 def start(folder: Path, servers: list[Server]) -> dict[str, str]:
     """Start all into `servers`; returns those that do not start, and why."""
     missing = {}
@@ -178,14 +135,18 @@ def main() -> None:
         finally:
             for server in servers:
                 server.close()
-    print(table(measured, missing))
-    print()
-    if OURS in measured:
-        print(compared(measured, OURS))
-    print(
-        f"{rounds} rounds; load of the machine {load:.1f} before, {os.getloadavg()[0]:.1f} "
-        f"after, {os.cpu_count()} cores"
-    )
+    content = {
+        "command": f"python -m benches.side_by_side {seconds:g}",
+        "deltas": DELTAS,
+        "streams": STREAMS,
+        "deltas_each": DELTAS_EACH,
+        "deltas_each_slow": SLOW_DELTAS_EACH,
+        "load": [load, os.getloadavg()[0]],
+        "servers": {name: asdict(of) for name, of in measured.items()},
+        "missing": missing,
+    }
+    print(side_by_side(content))
+    print(f"\nwritten to {leave('side-by-side', content)}")
 
 
 if __name__ == "__main__":

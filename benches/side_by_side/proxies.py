@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
-INSTALLED = ROOT / ".build/side-by-side"
+INSTALLED = ROOT / ".build/peers"
 TOOLS = f"{INSTALLED}/env/bin:{INSTALLED}/node_modules/.bin"
 KEY = "sk-bench"
 
