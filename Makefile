@@ -145,12 +145,13 @@ clean: ## remove everything that was made
 	touch $@
 
 # The stamp carries no version: one wheel serves every vLLM. It is made of the sdist, as a user's
-# would be, and with zig, which links for the glibc of 2014, whatever this machine has.
+# would be, and with zig, which links for the glibc of 2014, whatever this machine has. Its files are
+# as of now (-m): in the sdist they are all of one old date, and cargo would take what it built before.
 .build/wheel: $(SOURCES) .venv/.made LICENSE THIRD-PARTY-LICENSES.txt README.md
 	rm -rf .build/wheels .build/sdist
 	$(DEV)/maturin sdist --out .build/wheels
 	mkdir .build/sdist
-	tar -xzf .build/wheels/*.tar.gz -C .build/sdist --strip-components=1
+	tar -xmzf .build/wheels/*.tar.gz -C .build/sdist --strip-components=1
 	cd .build/sdist && PATH=$(CURDIR)/$(DEV):$$PATH CARGO_TARGET_DIR=$(TARGET) $(CURDIR)/$(DEV)/maturin build \
 		--release --locked --zig --compatibility manylinux2014 --out $(CURDIR)/.build/wheels
 	touch $@
