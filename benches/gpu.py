@@ -57,7 +57,7 @@ def main() -> int:
     model = asked.model or str(model_folder("simple"))
     bench = asked.bench or Path(sys.executable).with_name("vllm")
     load = Load(model, prompts, asked.tokens, at_once)
-    settings = [] if not asked.cpu else ["--enforce-eager"]
+    settings = ["--enforce-eager"] if asked.cpu else ["--gpu-memory-utilization", "0.4"]
 
     def start(on_first: bool) -> Served:
         return Served(model, asked.load_format, settings, on_first=on_first)

@@ -117,10 +117,10 @@ def test_commands_in_the_text_are_understood(
 ) -> None:
     for span in document.spans:
         (words, *_) = Block("", 0, "", span).commands() if _is_command(span) else [[]]
-        if words and words[0] == "make":
-            _make(words)
-        elif words:
+        if words and words[0] == "vllm-stable-ids":
             _parse(words[1:])
+        elif words:
+            PROGRAMS[words[0]](words)
     capfd.readouterr()
 
 

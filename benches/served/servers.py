@@ -44,7 +44,13 @@ class Server:
         self.log = log
         self.process = subprocess.Popen(
             [*command, "--port", str(port)],
-            env={**os.environ, "VLLM_STABLE_IDS": switch, "VLLM_NO_USAGE_STATS": "1"},
+            env={
+                **os.environ,
+                "VLLM_STABLE_IDS": switch,
+                "VLLM_NO_USAGE_STATS": "1",
+                # GiB, without a GPU only: it would take a share of the machine's memory.
+                "VLLM_CPU_KVCACHE_SPACE": "1",
+            },
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -99,8 +105,13 @@ class Served:
         command = [
             *(str(Path(sys.executable).with_name("vllm")), "serve", model),
             *("--host", "127.0.0.1", "--served-model-name", NAME, "--load-format", load_format),
-            *("--max-model-len", "4096", "--gpu-memory-utilization", "0.4"),
-            *("--reasoning-parser", "qwen3", "--enable-auto-tool-choice"),
+            *(
+                "--max-model-len",
+                "4096",
+                "--reasoning-parser",
+                "qwen3",
+                "--enable-auto-tool-choice",
+            ),
             *("--tool-call-parser", "hermes", *settings),
         ]
         logs = BUILD / "logs"
