@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -66,8 +67,8 @@ def main() -> int:
     logs = BUILD / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     with (
-        Generator(python, logs / "generator-1.log") as one,
-        Generator(python, logs / "generator-2.log") as two,
+        closing(Generator(python, logs / "generator-1.log")) as one,
+        closing(Generator(python, logs / "generator-2.log")) as two,
     ):
         result = measure(start, (one, two), load, asked.pairs)
     content = {

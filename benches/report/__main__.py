@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benches.report import criterion, page, quotes
 from benches.results import FOLDER, KEPT, ROOT, machine, said
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PARTS = {
     "per_event": "make bench-event",
@@ -52,7 +55,7 @@ def gather() -> dict[str, Any]:
     return results
 
 
-def _read(file: Any) -> dict[str, Any]:
+def _read(file: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(file.read_text())
     return content
 
@@ -78,10 +81,11 @@ def about() -> dict[str, str]:
     """Where and of what the report is."""
     commit = said("git", "rev-parse", "--short=12", "HEAD")
     peers = (ROOT / "benches" / "requirements.txt").read_text()
+    makefile = (ROOT / "Makefile").read_text()
     versions = [
         said("rustc", "--version").rpartition(" (")[0],
         *(" ".join(found) for found in re.findall(r"^([\w-]+)\S*==(.*)$", peers, re.M)),
-        *(f"opencodex {made}" for made in re.findall(r"opencodex@(\S+)", _makefile())),
+        *(f"opencodex {made}" for made in re.findall(r"opencodex@(\S+)", makefile)),
     ]
     if nginx := said("nginx", "-v").partition("nginx/")[2]:
         versions.append(f"nginx {nginx}")
@@ -92,10 +96,6 @@ def about() -> dict[str, str]:
         "machine": machine(),
         "versions": ", ".join(versions),
     }
-
-
-def _makefile() -> str:
-    return (ROOT / "Makefile").read_text()
 
 
 def main() -> int:

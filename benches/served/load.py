@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from benches.served.servers import NAME
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from benches.served.servers import Server
 
 
@@ -62,7 +60,7 @@ class Load:
 
 
 class Generator:
-    """vLLM's load generator, in a process that stays for many runs; a context manager."""
+    """vLLM's load generator, in a process that stays for many runs."""
 
     def __init__(self, python: Path, log: Path) -> None:
         """Start it.
@@ -108,16 +106,7 @@ class Generator:
             cpu_s_per_1000=1000 * cpu / result["total_output_tokens"],
         )
 
-    def __enter__(self) -> Generator:
-        """Return the running generator."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """End it."""
         self._process.kill()
         self._process.communicate()

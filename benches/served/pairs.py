@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,19 +43,20 @@ def measure(
     pairs: list[Pair] = []
     blocks = min(BLOCKS, count)
     for block in range(blocks):
-        with start(block % 2 == 0) as served, ThreadPoolExecutor(2) as both:
-
-            def pair(served: Served = served, both: ThreadPoolExecutor = both) -> Pair:
-                one, other = generators if len(pairs) % 2 else generators[::-1]
-                on = both.submit(one.run, load, served.on)
-                off = both.submit(other.run, load, served.off)
-                return Pair(on.result(), off.result())
-
+        with closing(start(block % 2 == 0)) as served:
             # The first requests fill caches; these runs do not count.
-            pair()
+            _pair(served, generators, load)
             while len(pairs) < count * (block + 1) // blocks:
-                pairs.append(pair())
+                in_turn = generators if len(pairs) % 2 else generators[::-1]
+                pairs.append(_pair(served, in_turn, load))
                 ratio = pairs[-1].on.tokens_per_s / pairs[-1].off.tokens_per_s
                 told = f"pair {len(pairs)} of {count}: {ratio:.3f} times the tokens a second"
                 print(told, flush=True)
     return pairs
+
+
+def _pair(served: Served, generators: tuple[Generator, Generator], load: Load) -> Pair:
+    with ThreadPoolExecutor(len(generators)) as both:
+        servers = (served.on, served.off)
+        on, off = both.map(lambda made, server: made.run(load, server), generators, servers)
+    return Pair(on, off)

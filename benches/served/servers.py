@@ -18,7 +18,6 @@ from bed.models import BUILD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
 NAME = "m"
 START_LIMIT_S = 900.0
@@ -91,7 +90,7 @@ class Server:
 
 
 class Served:
-    """Both servers, as a context manager.
+    """Both servers; they are ended by `close`.
 
     Attributes:
         on: With the plugin.
@@ -105,14 +104,8 @@ class Served:
         command = [
             *(str(Path(sys.executable).with_name("vllm")), "serve", model),
             *("--host", "127.0.0.1", "--served-model-name", NAME, "--load-format", load_format),
-            *(
-                "--max-model-len",
-                "4096",
-                "--reasoning-parser",
-                "qwen3",
-                "--enable-auto-tool-choice",
-            ),
-            *("--tool-call-parser", "hermes", *settings),
+            *("--max-model-len", "4096", "--reasoning-parser", "qwen3"),
+            *("--enable-auto-tool-choice", "--tool-call-parser", "hermes", *settings),
         ]
         logs = BUILD / "logs"
         logs.mkdir(parents=True, exist_ok=True)
@@ -134,15 +127,6 @@ class Served:
             self.on, self.off = started["1"], started["0"]
             self._stack = stack.pop_all()
 
-    def __enter__(self) -> Served:
-        """Return the running servers."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """End both."""
         self._stack.close()

@@ -139,8 +139,6 @@ def main() -> None:
         "command": f"python -m benches.side_by_side {seconds:g}",
         "deltas": DELTAS,
         "streams": STREAMS,
-        "deltas_each": DELTAS_EACH,
-        "deltas_each_slow": SLOW_DELTAS_EACH,
         "load": [load, os.getloadavg()[0]],
         "servers": {name: asdict(of) for name, of in measured.items()},
         "missing": missing,
