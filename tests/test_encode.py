@@ -20,6 +20,7 @@ from bed.cases import case, cases_of
 from bed.judge import judge
 from vllm_stable_ids import patches, plugin
 from vllm_stable_ids._core import DeltaEncoder
+from vllm_stable_ids.events import by_type
 from vllm_stable_ids.patches import encode
 from vllm_stable_ids.patches.seam import Call, MisfitError
 
@@ -39,6 +40,8 @@ OPENAI = importlib.import_module("openai.types.responses")
 CLASSES: list[Any] = [
     getattr(OPENAI, name) for name in sorted(encode.CLASSES) if hasattr(OPENAI, name)
 ]
+
+COMPLETED = by_type()["response.completed"]
 
 FIELDS: dict[str, Any] = {
     "item_id": "msg_0123456789abcdef",
@@ -95,20 +98,29 @@ def ours(events: list[Any], write: Any = STOCK) -> AsyncGenerator[str]:
     return written
 
 
-def by_vllm(events: list[Any]) -> tuple[AsyncGenerator[str], list[Any]]:
-    """What the plugin makes of events, and which of them it had vLLM write."""
-    asked: list[Any] = []
+class Noting:
+    """An encoder that notes what it writes."""
 
-    async def write(generator: AsyncGenerator[Any]) -> AsyncGenerator[str]:
-        async def noted() -> AsyncGenerator[Any]:
-            async for made in generator:
-                asked.append(made)
-                yield made
+    def __init__(self, written: list[Any]) -> None:
+        """Note it in `written`."""
+        encoder = DeltaEncoder()
+        self._encode, self.learn = encoder.encode, encoder.learn
+        self._written = written
 
-        async for frame in STOCK(noted()):
-            yield frame
+    def encode(self, made: Any) -> str | None:
+        """Write an event, or not."""
+        frame = self._encode(made)
+        if frame is not None:
+            self._written.append(made)
+        return frame
 
-    return ours(events, write), asked
+
+@pytest.fixture
+def native(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The events that were written natively."""
+    written: list[Any] = []
+    monkeypatch.setattr(encode, "DeltaEncoder", lambda: Noting(written))
+    return written
 
 
 any_text = st.text(st.characters(exclude_categories=()))
@@ -214,38 +226,54 @@ async def test_half_a_surrogate_pair_fails_as_it_does_in_vllm(text: str) -> None
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-async def test_a_run_is_left_to_vllm_until_its_second_delta(cls: Any) -> None:
+async def test_a_run_is_written_natively_from_its_third_delta_on(
+    cls: Any, native: list[Any]
+) -> None:
     events = [event(cls, f"{number}é\n", number) for number in range(50)]
-    written, asked = by_vllm(events)
-    assert await frames(written) == await frames(STOCK(stream(events)))
-    assert asked == events[:2]
+    assert await frames(ours(events)) == await frames(STOCK(stream(events)))
+    assert native == events[2:]
 
 
-async def test_what_stands_alone_is_left_to_vllm() -> None:
+async def test_what_stands_alone_is_not_learnt_from(native: list[Any]) -> None:
     events = [event(cls, "alone") for cls in CLASSES] * 2
-    written, asked = by_vllm(events)
-    assert await frames(written) == await frames(STOCK(stream(events)))
-    assert asked == events
+    assert await frames(ours(events)) == await frames(STOCK(stream(events)))
+    assert native == []
 
 
-async def test_a_class_that_something_else_writes_is_left_to_vllm(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_class_that_something_else_writes_is_left_to_it(
+    monkeypatch: pytest.MonkeyPatch, native: list[Any]
 ) -> None:
     cls = CLASSES[0]
     monkeypatch.setattr(cls, "model_dump_json", lambda self, **_: f'{{"delta":"{self.delta}"}}')
     events = [event(cls, "text") for _ in range(5)]
-    written, asked = by_vllm(events)
-    assert await frames(written) == [f'event: {events[0].type}\ndata: {{"delta":"text"}}\n\n'] * 5
-    assert asked == events
+    written = await frames(ours(events))
+    assert written == [f'event: {events[0].type}\ndata: {{"delta":"text"}}\n\n'] * 5
+    assert native == []
+
+
+async def test_what_is_no_event_as_known_is_left_to_vllm() -> None:
+    asked: list[Any] = []
+
+    async def write(generator: AsyncGenerator[Any]) -> AsyncGenerator[str]:
+        async for made in generator:
+            asked.append(made)
+            yield "data: of another kind\n\n"
+
+    odd = SimpleNamespace(type="response.output_text.delta", delta="text")
+    events = [event(CLASSES[0], f"{number}", number) for number in range(6)]
+    written = await frames(ours([*events[:4], odd, *events[4:]], write))
+    assert asked == [odd]
+    assert written.pop(4) == "data: of another kind\n\n"
+    assert written == await frames(STOCK(stream(events)))
 
 
 class Faulty:
     """An encoder that fails from some call on."""
 
-    def __init__(self, failing: str, classes: list[type]) -> None:
-        """Fail in the method `failing`, unless nothing is to be written."""
-        self._encoder = DeltaEncoder(classes)
-        self._failing = failing if classes else ""
+    def __init__(self, failing: str) -> None:
+        """Fail in the method `failing`."""
+        self._encoder = DeltaEncoder()
+        self._failing = failing
         self._calls = 0
 
     def encode(self, made: Any) -> str | None:
@@ -266,43 +294,12 @@ class Faulty:
 async def test_a_fault_of_the_encoder_leaves_the_stream_whole_and_is_told_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failing: str
 ) -> None:
-    monkeypatch.setattr(encode, "DeltaEncoder", lambda classes: Faulty(failing, classes))
+    monkeypatch.setattr(encode, "DeltaEncoder", lambda: Faulty(failing))
     events = [event(CLASSES[0], f"{number}", number) for number in range(20)]
     assert await frames(ours(events)) == await frames(STOCK(stream(events)))
     (line,) = caplog.messages
-    assert line.startswith("stable_ids: the rest of a stream is written by vLLM alone (Runtime")
+    assert line.startswith("stable_ids: the rest of a stream is written by pydantic alone (Runtime")
     assert "secret" not in line
-
-
-async def test_a_client_that_leaves_closes_vllms_function() -> None:
-    closed = []
-
-    async def write(generator: Any) -> AsyncGenerator[str]:
-        try:
-            async for frame in STOCK(generator):
-                yield frame
-        finally:
-            closed.append(True)
-
-    written = ours([event(CLASSES[0]) for _ in range(9)], write)
-    for _ in range(5):
-        await anext(written)
-    assert closed == []
-    await written.aclose()
-    assert closed == [True]
-
-
-async def test_what_vllm_adds_at_the_end_is_sent() -> None:
-    async def write(generator: Any) -> AsyncGenerator[str]:
-        async for frame in STOCK(generator):
-            yield frame
-        yield "data: [DONE]\n\n"
-
-    events = [event(CLASSES[0]) for _ in range(5)]
-    assert (await frames(ours(events, write)))[4:] == [
-        *(await frames(STOCK(stream(events))))[4:],
-        "data: [DONE]\n\n",
-    ]
 
 
 def _writes(line: Callable[[Any], str]) -> Any:
@@ -321,6 +318,16 @@ async def _ends_with_done(generator: Any) -> AsyncGenerator[str]:
     async for frame in STOCK(generator):
         yield frame
     yield "data: [DONE]\n\n"
+
+
+async def _names_ends(generator: Any) -> AsyncGenerator[str]:
+    async for made in generator:
+        yield f"{'id: 1' if made.type == 'response.completed' else ''}{_frame(made)}"
+
+
+async def _writes_ends_otherwise(generator: Any) -> AsyncGenerator[str]:
+    async for made in generator:
+        yield _frame(made, exclude_none=isinstance(made, COMPLETED))
 
 
 async def _waits(generator: Any) -> AsyncGenerator[str]:
@@ -356,6 +363,8 @@ OTHERS: dict[str, tuple[Any, str]] = {
     "ended": (_ends_with_done, "as 33 frames"),
     "waiting": (_waits, "waits for more than events"),
     "counting": (_counts, "is written in another form"),
+    "naming the end": (_names_ends, "does more than to write events"),
+    "writing the end otherwise": (_writes_ends_otherwise, "does more than to write events"),
     "wrapped": (_wrapped, "is wrapped by another plugin"),
 }
 
@@ -444,9 +453,11 @@ def test_a_fault_of_the_encoder_in_a_server_leaves_the_stream_whole(
     fixed: VllmServer, path: ModelPath
 ) -> None:
     whole = client.stream(fixed, case(CALL[path]))
-    before = fixed.log_text().count("the rest of a stream is written by vLLM alone")
+    before = fixed.log_text().count("the rest of a stream is written by pydantic alone")
     faulty = client.stream(fixed, case(CALL[path]), headers={"x-fault": "encode:9"})
-    told = fixed.log_text().count("the rest of a stream is written by vLLM alone (InjectedError")
+    told = fixed.log_text().count(
+        "the rest of a stream is written by pydantic alone (InjectedError"
+    )
     assert told == before + 1
     assert judge(faulty.events) == []
     assert list(map(_said, client.merged(faulty.events))) == list(

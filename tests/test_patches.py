@@ -12,7 +12,7 @@ import pytest
 
 from bed import patches_page
 from vllm_stable_ids import patches
-from vllm_stable_ids.patches import replay, seam, vocabulary
+from vllm_stable_ids.patches import replay, vocabulary
 from vllm_stable_ids.patches.seam import Call, Method, MisfitError, Seam
 from vllm_stable_ids.settings import Settings
 
@@ -191,15 +191,33 @@ def test_a_vllm_without_names_of_its_own_gets_openais(
         ((1,), {}),
     ],
 )
-def test_arguments_are_bound_as_python_binds_them(
+def test_arguments_are_found_as_python_binds_them(
     declared: Any, args: tuple[int, ...], kwargs: dict[str, int]
 ) -> None:
+    asked: list[Call] = []
+    module = SimpleNamespace(method=declared, __name__="module")
+    method = Method("module", "method", (), callable, asked.append)
+    Seam(module, method).put()
     signature = inspect.signature(declared)
-    bind = seam._binder(signature)
     try:
-        expected = signature.bind(*args, **kwargs).arguments
+        bound = signature.bind(*args, **kwargs)
     except TypeError:
         with pytest.raises(TypeError):
-            bind(args, kwargs)
-    else:
-        assert bind(args, kwargs) == expected
+            module.method(*args, **kwargs)
+        assert asked == []
+        return
+    module.method(*args, **kwargs)
+    (call,) = asked
+    assert call.proceed() == declared(*args, **kwargs)
+    for name, parameter in signature.parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if name not in bound.arguments:
+            with pytest.raises(LookupError):
+                call.arguments[name]
+            continue
+        assert call.arguments[name] == bound.arguments[name]
+        if parameter.kind is not parameter.POSITIONAL_ONLY:
+            bound.arguments[name] = 9
+            assert call.proceed(**{name: 9}) == declared(*bound.args, **bound.kwargs)
+            bound = signature.bind(*args, **kwargs)

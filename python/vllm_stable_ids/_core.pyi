@@ -100,6 +100,10 @@ class Terminal:
         """For each slot, the position of its item in the rebuilt output; `None`: streamed."""
 
     @property
+    def corrections(self) -> list[dict[str, str]]:
+        """For each slot, the identity fields to replace of the item that was rebuilt."""
+
+    @property
     def inserts(self) -> list[tuple[int, bool]]:
         """Items to close before the terminal event, in order, as (slot, whole).
 
@@ -138,16 +142,23 @@ class Ledger:
         part_type: str | None,
         output_index: int | None,
         item_id: str | None,
+        content_index: int | None,
         text: str | None,
-    ) -> Decision | None:
-        """Any other event; `None` where its type concerns no item.
+    ) -> tuple[int | None, str, int | None, list[tuple[str, str]]] | None:
+        """Any other event.
 
         Args:
             event_type: Its type.
             part_type: The type of its part, where it has one.
             output_index: Where it says that its item is.
             item_id: What it calls its item.
+            content_index: Where in its item it says that its part is.
             text: What it sums up, where it does: its text, or that of its part.
+
+        Returns:
+            The `output_index` to send it under, `None` for not to send it; the announced id of
+            its item; the `content_index` to send it under, which counts from 0 in each item; and
+            events to send first, as `Decision.before`. `None` where its type concerns no item.
         """
 
     def terminal(self, items: list[str]) -> Terminal:
@@ -162,19 +173,6 @@ class Ledger:
 
         Raises:
             ValueError: `item` is no item.
-        """
-
-    def item_id(self, slot: int) -> str:
-        """The announced id.
-
-        Raises:
-            IndexError: Nothing was announced there.
-        """
-
-    def content_index(self, slot: int, event_type: str, said: int) -> int:
-        """The `content_index` to send an event of the item in `slot` under.
-
-        Its parts count from 0, also where the server counts on from the item before.
         """
 
     def whole(self, slot: int, item: str) -> list[tuple[str, str]]:
@@ -233,18 +231,18 @@ class DeltaEncoder:
     fields are the same but for `delta`, a `str`, and `sequence_number`, an `int` of 64 bits.
     """
 
-    def __new__(cls, classes: list[type]) -> DeltaEncoder:
-        """Start with nothing learnt.
-
-        Args:
-            classes: The pydantic models whose events may be learnt from, without subclasses.
-        """
+    def __new__(cls) -> DeltaEncoder:
+        """Start with nothing learnt."""
 
     def encode(self, event: object) -> str | None:
         """The frame of `event`; `None` where it is not like the one learnt from."""
 
     def learn(self, event: object, frame: str) -> bool:
         """Learn that `frame` is how the server writes `event`.
+
+        Args:
+            event: A pydantic model, of a class that is written as pydantic writes it.
+            frame: What the server has written.
 
         Returns:
             Whether that can be said of further ones; if not, nothing is learnt any more.

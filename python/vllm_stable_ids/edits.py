@@ -1,48 +1,43 @@
-"""Changes to upstream's objects, and how they are taken back."""
+"""Changes to upstream's objects, and how they are taken back.
+
+Fields are set without pydantic's checks: what is set has been decided, and the checks take longer
+than the decision.
+"""
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    Change = tuple[Any, str, Any]
-    """An object, the field of it to set, and the value."""
+    Change = tuple[dict[str, Any], str, Any]
+    """The fields of an object, the one that was set, and what it was before."""
 
 
 class Edits:
-    """Changes made for one event of upstream's, which can be taken back.
+    """Changes made for the event of upstream's that is at hand, which can be taken back.
 
     Attributes:
+        made: The fields that were set, with what they were before.
         inserted: The types of the events that are sent besides it.
         repaired: The fields that were corrected, as (field, event, item type).
     """
 
-    __slots__ = ("_made", "inserted", "repaired")
+    __slots__ = ("inserted", "made", "repaired")
 
     def __init__(self) -> None:
         """Start with no change made."""
-        self._made: list[tuple[Any, str, Any]] = []
+        self.made: list[Change] = []
         self.inserted: list[str] = []
         self.repaired: list[tuple[str, str, str]] = []
 
-    @property
-    def made_any(self) -> bool:
-        """Whether any field was set."""
-        return bool(self._made)
-
     def set(self, target: Any, name: str, value: Any) -> None:
         """Set a field."""
-        before = getattr(target, name)
-        setattr(target, name, value)
-        self._made.append((target, name, before))
-
-    def apply(self, changes: Iterable[Change]) -> None:
-        """Set several fields."""
-        for target, name, value in changes:
-            self.set(target, name, value)
+        fields = target.__dict__
+        if name not in fields:
+            # The model has it, and its class does not: vLLM is newer than its openai.
+            fields = target.__pydantic_extra__
+        self.made.append((fields, name, fields[name]))
+        fields[name] = value
 
     def correct(self, item: Any, corrections: dict[str, str], told: str) -> None:
         """Set fields of an item.
@@ -58,8 +53,12 @@ class Edits:
 
     def undo(self) -> None:
         """Take every change back."""
-        while self._made:
-            target, name, value = self._made.pop()
-            # What could be set can be set back; if not, the stream matters more.
-            with contextlib.suppress(Exception):
-                setattr(target, name, value)
+        while self.made:
+            fields, name, value = self.made.pop()
+            fields[name] = value
+
+    def settle(self) -> None:
+        """Have the changes stand, and be ready for another event."""
+        self.made.clear()
+        self.inserted.clear()
+        self.repaired.clear()

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import importlib
 import json
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import create_model
+
+if TYPE_CHECKING:
+    from vllm_stable_ids.edits import Edits
 
 PROTOCOL_MODULE = "vllm.entrypoints.openai.responses.protocol"
 """Where vLLM overrides some of OpenAI's event classes and adds its own."""
@@ -31,17 +34,14 @@ class EventClasses:
         Raises:
             ImportError: vLLM or openai has no such module.
         """
-        openai = importlib.import_module("openai.types.responses")
-        vllm = importlib.import_module(PROTOCOL_MODULE)
-        self._by_type: dict[str, Any] = {}
-        for union in (openai.ResponseStreamEvent, vllm.StreamingResponsesResponse):
-            for member in _members(union):
-                for event_type in get_args(member.model_fields["type"].annotation):
-                    self._by_type[event_type] = member
+        self._by_type = by_type()
         # vLLM has no such event of its own, and OpenAI's does not take vLLM's response.
-        completed: Any = self._by_type["response.completed"]
-        fields: dict[str, Any] = {"type": (Literal[FAILED], ...)}
-        self._failed: Any = create_model("ResponseFailedEvent", __base__=completed, **fields)
+        self._failed = _under_type(self._by_type["response.completed"], FAILED)
+        self._content_parts = {
+            event_class: _under_type(event_class, event_type.replace(REASONING_PART, CONTENT_PART))
+            for event_type, event_class in self._by_type.items()
+            if event_type.startswith(REASONING_PART)
+        }
 
     def build(self, event_type: str, text: str) -> Event:
         """The event whose JSON is `text`.
@@ -69,18 +69,41 @@ class EventClasses:
         """`response.failed` with a response of vLLM's; its sequence number is 0."""
         return self._failed(type=FAILED, sequence_number=0, response=response)
 
-    def as_content_part(self, event: Event) -> Event:
-        """vLLM's `response.reasoning_part.*` as the `response.content_part.*` OpenAI has for it.
+    def make_content_part(self, event: Event, edits: Edits) -> None:
+        """Make vLLM's `response.reasoning_part.*` the `response.content_part.*` of OpenAI's API.
 
-        vLLM 0.32 and later send the same.
+        The event itself is changed: one made anew would be checked again, which takes longer than
+        all else that is done with it. vLLM 0.32 and later send the same.
 
         Raises:
-            KeyError: The installed openai has no such event.
-            pydantic.ValidationError: The installed openai has no part of reasoning text.
+            KeyError: It is not of vLLM's class.
         """
-        event_type = CONTENT_PART + event.type.removeprefix(REASONING_PART)
-        fields = event.model_dump()
-        return self._by_type[event_type].model_validate({**fields, "type": event_type})
+        event_class = self._content_parts[type(event)]
+        edits.set(event, "type", event.type.replace(REASONING_PART, CONTENT_PART))
+        # Of pydantic's own way to set attributes, with its checks, it is the slowest.
+        object.__setattr__(event, "__class__", event_class)
+
+
+def by_type() -> dict[str, Any]:
+    """The classes of events, vLLM's where it has one, by the `type` of their events.
+
+    Raises:
+        ImportError: vLLM or openai has no such module.
+    """
+    openai = importlib.import_module("openai.types.responses")
+    vllm = importlib.import_module(PROTOCOL_MODULE)
+    return {
+        event_type: member
+        for union in (openai.ResponseStreamEvent, vllm.StreamingResponsesResponse)
+        for member in _members(union)
+        for event_type in get_args(member.model_fields["type"].annotation)
+    }
+
+
+def _under_type(event_class: Any, event_type: str) -> Any:
+    """The class of events that are like those of `event_class`, under another type."""
+    fields: dict[str, Any] = {"type": (Literal[event_type], ...)}
+    return create_model(event_class.__name__, __base__=event_class, **fields)
 
 
 def _members(union: Any) -> list[Any]:

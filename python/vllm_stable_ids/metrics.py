@@ -147,50 +147,61 @@ class _Info:
         self._told.set(1)
 
 
+class _Counter:
+    """A counter that finds a series it has counted in without the library's checks of labels."""
+
+    def __init__(self, name: str, told: str, labels: tuple[str, ...]) -> None:
+        from prometheus_client import Counter  # noqa: PLC0415 - the API server only
+
+        self.shown = Counter(f"{PREFIX}_{name}", told, labels, registry=None)
+        self._series: dict[tuple[str, ...], Counter] = {}
+
+    def foresee(self, series: Iterable[tuple[str, ...]]) -> None:
+        """Have series that nothing was counted in yet."""
+        for labels in series:
+            self._series[labels] = self.shown.labels(*labels)
+
+    def add(self, labels: tuple[str, ...], count: int = 1) -> None:
+        series = self._series.get(labels)
+        if series is None:
+            series = self._series[labels] = self.shown.labels(*labels)
+        series.inc(count)
+
+
 class _Counters:
     """What became of the streams. Series are there from the start where they can be foreseen."""
 
     def __init__(self) -> None:
-        from prometheus_client import REGISTRY, Counter  # noqa: PLC0415 - the API server only
+        from prometheus_client import REGISTRY  # noqa: PLC0415 - the API server only
 
-        self.streams = Counter(
-            f"{PREFIX}_streams",
+        self.streams = _Counter(
+            "streams",
             "Streams of the Responses API that ended, by generator path and outcome.",
             ("path", "outcome"),
-            registry=None,
         )
-        self.repaired = Counter(
-            f"{PREFIX}_identities_repaired",
+        self.repaired = _Counter(
+            "identities_repaired",
             "Fields of items that were announced, closed or ended otherwise than the client was "
             "told, by the event that had them.",
             ("field", "event", "type"),
-            registry=None,
         )
-        self.inserted = Counter(
-            f"{PREFIX}_events_inserted",
-            "Events that vLLM did not make, by event type.",
-            ("type",),
-            registry=None,
+        self.inserted = _Counter(
+            "events_inserted", "Events that vLLM did not make, by event type.", ("type",)
         )
-        self.failed_open = Counter(
-            f"{PREFIX}_failed_open",
+        self.failed_open = _Counter(
+            "failed_open",
             "Faults of the plugin's own after which vLLM's behaviour was in force, by kind.",
             ("reason",),
-            registry=None,
         )
         for field, types in FIELDS.items():
-            _foresee(self.repaired, ((field, told, kind) for told in TOLD for kind in types))
-        _foresee(self.inserted, ((kind,) for kind in INSERTED))
-        _foresee(self.failed_open, ((reason,) for reason in REASONS))
-        REGISTRY.register(_Shown(self.streams, self.repaired, self.inserted, self.failed_open))
+            self.repaired.foresee((field, told, kind) for told in TOLD for kind in types)
+        self.inserted.foresee((kind,) for kind in INSERTED)
+        self.failed_open.foresee((reason,) for reason in REASONS)
+        every = (self.streams, self.repaired, self.inserted, self.failed_open)
+        REGISTRY.register(_Shown(*(counter.shown for counter in every)))
 
     def foresee_streams(self, paths: Iterable[StreamPath]) -> None:
-        _foresee(self.streams, ((path, outcome) for path in paths for outcome in OUTCOMES))
-
-
-def _foresee(metric: Any, series: Iterable[tuple[str, ...]]) -> None:
-    for labels in series:
-        metric.labels(*labels)
+        self.streams.foresee((path, outcome) for path in paths for outcome in OUTCOMES)
 
 
 class _State:
@@ -238,16 +249,16 @@ def show_mode(version: str, vllm: str, mode: Mode) -> None:
 def stream_ended(path: StreamPath, tally: Tally) -> None:
     """Count a stream, and what was done to it."""
     counters = _state.counters
-    counters.streams.labels(path, tally.outcome).inc()
+    counters.streams.add((path, tally.outcome))
     for (field, told, kind), count in tally.repaired.items():
-        counters.repaired.labels(field, told, label(kind, ITEM_TYPES)).inc(count)
+        counters.repaired.add((field, told, label(kind, ITEM_TYPES)), count)
     for kind, count in tally.inserted.items():
-        counters.inserted.labels(label(kind, INSERTED)).inc(count)
+        counters.inserted.add((label(kind, INSERTED),), count)
 
 
 @_harmless
 def _failed_open(reason: str) -> None:
-    _state.counters.failed_open.labels(label(reason, REASONS)).inc()
+    _state.counters.failed_open.add((label(reason, REASONS),))
 
 
 def label(value: str, known: tuple[str, ...]) -> str:

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from vllm_stable_ids.edits import Change
+    from vllm_stable_ids.edits import Edits
     from vllm_stable_ids.events import Event
 
 CALL_TEXT = {
@@ -58,44 +58,49 @@ class OpenItem:
         self._part: Any = None
         self._summed_up = False
 
-    def hear(self, event: Event) -> None:
-        """Take in an event of the item."""
-        if event.type.endswith(".delta"):
-            self.said.append(event.delta)
-        elif event.type in PART_ADDED:
-            self._part = event.part
-        elif event.type.endswith(".done"):
-            self._summed_up = True
+    def take_in(self, event: Event, edits: Edits) -> str:
+        """Take in an event of the item.
 
-    def restored(self, event: Event) -> Iterator[Change]:
-        """What to set where the end of a text denies that there was any.
+        Returns:
+            The end of a text that upstream sums up and has not streamed, to be streamed first.
+            vLLM before 0.25 loses it where several tokens of gpt-oss come in one step.
+        """
+        kind = event.type
+        if kind.endswith(".delta"):
+            self.said.append(event.delta)
+        elif kind in PART_ADDED:
+            self._part = event.part
+        elif kind.endswith(".done"):
+            self._summed_up = True
+            self.restore(event, edits)
+            if (key := SUMMED_UP.get(kind)) is not None:
+                unsaid = self._unsaid_of(getattr(event, key) or "").removesuffix(CUT_CHARACTER)
+                if unsaid:
+                    self.said.append(unsaid)
+                return unsaid
+        return ""
+
+    def restore(self, event: Event, edits: Edits) -> None:
+        """Say again what an item has said, where the end of a text denies that there was any.
 
         vLLM 0.20 sums up the text before a call as empty, after it has streamed it.
         """
-        if not self.said or not event.type.endswith(".done"):
+        if not self.said:
             return
-        text = "".join(self.said)
-        if event.type == "response.output_text.done" and not event.text:
-            yield event, "text", text
-        elif event.type == "response.content_part.done" and event.part.type == "output_text":
+        kind = event.type
+        if kind == "response.output_text.done" and not event.text:
+            edits.set(event, "text", "".join(self.said))
+        elif kind == "response.content_part.done" and event.part.type == "output_text":
             if not event.part.text:
-                yield event.part, "text", text
+                edits.set(event.part, "text", "".join(self.said))
         elif (
-            event.type == "response.output_item.done"
+            kind == "response.output_item.done"
             and event.item.type == "message"
             and not event.item.content
             and getattr(self._part, "type", None) == "output_text"
         ):
-            yield event.item, "content", [self._part.model_copy(update={"text": text})]
-
-    def unsaid(self, event: Event) -> str:
-        """The end of a text that upstream sums up and has not streamed.
-
-        vLLM before 0.25 loses it where several tokens of gpt-oss come in one step.
-        """
-        if (key := SUMMED_UP.get(event.type)) is None:
-            return ""
-        return self._unsaid_of(getattr(event, key) or "").removesuffix(CUT_CHARACTER)
+            text = "".join(self.said)
+            edits.set(event.item, "content", [self._part.model_copy(update={"text": text})])
 
     def _unsaid_of(self, text: str) -> str:
         said = "".join(self.said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -12,6 +12,7 @@ from vllm_stable_ids.edits import Edits
 from vllm_stable_ids.events import REASONING_PART
 from vllm_stable_ids.log import fail_open
 from vllm_stable_ids.open_item import OpenItem
+from vllm_stable_ids.run import NO_RUN, Run
 from vllm_stable_ids.tally import Tally
 
 if TYPE_CHECKING:
@@ -26,35 +27,6 @@ ERROR_CODE = "server_error"
 
 Item = Any
 """An output item of vLLM's or OpenAI's: a pydantic model with `type` and `id`."""
-
-
-class Run(NamedTuple):
-    """A run of deltas of one item, by far most of a stream: none of them needs a decision.
-
-    Attributes:
-        event_class: The class of the run's events; `None` outside a run.
-        from_id: The `item_id` that upstream gives them.
-        from_index: The `output_index` that upstream gives them.
-        item_id: The announced id.
-        slot: The `output_index` to send them under.
-        shift: What to add to their sequence numbers.
-        say: Takes the text of each.
-    """
-
-    event_class: type | None
-    from_id: str
-    from_index: int
-    item_id: str
-    slot: int
-    shift: int
-    say: Callable[[str], None]
-
-
-def _nobody(_text: str) -> None:
-    """Outside a run there is no text to take."""
-
-
-NO_RUN = Run(None, "", 0, "", 0, 0, _nobody)
 
 
 def is_event(event: object) -> bool:
@@ -80,6 +52,7 @@ class Overlay:
     __slots__ = (
         "__weakref__",
         "_classes",
+        "_edits",
         "_last",
         "_late",
         "_ledger",
@@ -90,6 +63,7 @@ class Overlay:
         "_owed",
         "_pending",
         "_response",
+        "_shift",
         "_streamed",
         "held",
         "run",
@@ -110,6 +84,7 @@ class Overlay:
         self.held: Callable[[], Sequence[Event]] = tuple
         self.tally = Tally()
         self._classes = classes
+        self._edits = Edits()
         self._last: Event = None
         self._late: list[Event] = []
         self._ledger = Ledger(conventional_ids=True, openai_vocabulary=openai_vocabulary)
@@ -120,6 +95,7 @@ class Overlay:
         self._owed: set[int] = set()
         self._pending: list[Event] = []
         self._response: Any = None
+        self._shift = 0
         self._streamed: list[Item] = []
 
     @property
@@ -137,6 +113,7 @@ class Overlay:
             return False
         for _ in range(count):
             self._ledger.dropped()
+        self._shift = self._ledger.shift
         self.tally.changed = True
         return True
 
@@ -145,18 +122,18 @@ class Overlay:
         if self.tally.given_up:
             late, self._late = self._late, []
             return (*late, event)
-        edits = Edits()
         try:
             if self._last is None and not is_event(event):
                 self.tally.given_up = True
                 self._misfit(f"its streams are made of {type(event).__name__}, not of events")
                 return (event,)
             self._last = event
-            sent = self._decide(event, edits)
-            self.tally.take(edits, as_it_came=len(sent) == 1 and sent[0] is event)
+            sent = self._decide(event)
+            if self._edits.made or len(sent) != 1 or sent[0] is not event:
+                self.tally.take(self._edits)
             return sent
         except Exception as error:  # noqa: BLE001 - the stream must go on
-            self._give_up(error, edits)
+            self._give_up(error)
             return (event,)
 
     def reconcile(self, response: Any) -> None:
@@ -167,16 +144,16 @@ class Overlay:
         """
         if self.tally.given_up:
             return
-        edits = Edits()
         held = self.held()
         try:
             for event in held:
-                self._late += self._decide(event, edits)
-            self._reconcile(response, edits)
-            self.tally.take(edits)
+                self._late += self._decide(event)
+            self._reconcile(response)
+            if self._edits.made:
+                self.tally.take(self._edits)
         except Exception as error:  # noqa: BLE001 - the stream must go on
             self._late, self._pending = list(held), []
-            self._give_up(error, edits)
+            self._give_up(error)
 
     def fail(self, last: Event, message: str) -> tuple[Sequence[Event], Any]:
         """End a stream that upstream has broken off.
@@ -208,47 +185,45 @@ class Overlay:
         self.tally.ended = True
         return events, response
 
-    def _give_up(self, error: Exception, edits: Edits) -> None:
+    def _give_up(self, error: Exception) -> None:
         self.tally.given_up = True
         self.run = NO_RUN
-        edits.undo()
+        self._edits.undo()
         fail_open("stable_ids: a stream goes on with vLLM's own ids", error)
 
-    def _decide(self, event: Event, edits: Edits) -> Sequence[Event]:
+    def _decide(self, event: Event) -> Sequence[Event]:
         self.run = NO_RUN
-        kind = event.type
-        if kind == "response.output_item.added":
-            return self._added(event, edits)
-        if kind == "response.output_item.done":
-            return self._done(event, edits)
-        if kind == "response.created":
-            self._ledger.created(event.response.id)
-            self._response = event.response
-        if kind in TERMINAL:
-            self.tally.ended = True
-            late, before = self._late, self._pending
-            self._late, self._pending = [], []
-            return [*late, *self._numbered(before, event, edits)]
-        return self._mentioned(event, edits)
+        return _DECIDED_BY.get(event.type, Overlay._mentioned)(self, event)
 
-    def _added(self, event: Event, edits: Edits) -> Sequence[Event]:
+    def _created(self, event: Event) -> Sequence[Event]:
+        self._ledger.created(event.response.id)
+        self._response = event.response
+        return self._numbered(event)
+
+    def _ended(self, event: Event) -> Sequence[Event]:
+        self.tally.ended = True
+        late, before = self._late, self._pending
+        self._late, self._pending = [], []
+        return (*late, *self._numbered(event, before))
+
+    def _added(self, event: Event) -> Sequence[Event]:
         decision = self._ledger.added(event.output_index, _json(event.item))
         if decision.slot is None:
             return self._dropped(event)
-        edits.correct(event.item, decision.corrections, "added")
+        self._edits.correct(event.item, decision.corrections, "added")
         self._streamed.append(event.item)
         self._open[decision.slot] = OpenItem(event.output_index)
-        return self._placed(event, (), decision.slot, edits)
+        return self._numbered(event, slot=decision.slot)
 
-    def _done(self, event: Event, edits: Edits) -> Sequence[Event]:
+    def _done(self, event: Event) -> Sequence[Event]:
         for unfinished in self._open.values():
             if unfinished.index == event.output_index:
-                edits.apply(unfinished.restored(event))
+                unfinished.restore(event, self._edits)
         decision = self._ledger.done(event.output_index, _json(event.item))
         slot = decision.slot
         if slot is None:
             return self._dropped(event)
-        edits.correct(event.item, decision.corrections, "done")
+        self._edits.correct(event.item, decision.corrections, "done")
         before: list[Event] = []
         if decision.before or slot in self._owed:
             *before, _ = self._built(self._ledger.whole(slot, _json(event.item)))
@@ -257,107 +232,101 @@ class Overlay:
         self._owed.discard(slot)
         self._streamed[slot] = event.item
         self._open.pop(slot, None)
-        return self._placed(event, before, slot, edits)
+        return self._numbered(event, before, slot)
 
-    def _mentioned(self, event: Event, edits: Edits) -> Sequence[Event]:
-        fields = event.__dict__
+    def _mentioned(self, event: Event) -> Sequence[Event]:
+        kind, fields = event.type, event.__dict__
         index, item_id = fields.get("output_index"), fields.get("item_id")
-        part = fields.get("part")
-        part_type = getattr(part, "type", None)
-        text = fields.get("text", getattr(part, "text", None))
-        decision = self._ledger.mentioned(event.type, part_type, index, item_id, text)
-        if decision is None:
-            return self._numbered((), event, edits)
-        if decision.slot is None:
+        text = fields.get("text")
+        part_type = None
+        if (part := fields.get("part")) is not None:
+            part_type, text = getattr(part, "type", None), getattr(part, "text", None)
+        said = fields.get("content_index")
+        mention = self._ledger.mentioned(kind, part_type, index, item_id, said, text)
+        if mention is None:
+            return self._numbered(event)
+        slot, announced, place, announcement = mention
+        if slot is None:
             return self._dropped(event)
-        slot = decision.slot
-        before: list[Event] = []
+        before = self._announced(announcement, slot, index) if announcement else []
+        if slot in self._owed:
+            return self._dropped(event)
+        if item_id != announced:
+            self._edits.set(event, "item_id", announced)
+        if place != said:
+            self._edits.set(event, "content_index", place)
+        unfinished = self._open.get(slot)
+        if unfinished is not None:
+            unsaid = unfinished.take_in(event, self._edits)
+            if unsaid:
+                before.append(self._classes.delta_before(event, slot, unsaid))
+        sent = self._numbered(event, before, slot)
+        if unfinished is not None and kind.endswith(".delta") and place == said:
+            say = unfinished.said.append
+            self.run = Run(type(event), item_id, index, announced, slot, self._shift, say)
+        elif self._openai_vocabulary and kind.startswith(REASONING_PART):
+            self._classes.make_content_part(event, self._edits)
+        return sent
+
+    def _built(self, events: Sequence[tuple[str, str]]) -> list[Event]:
+        return [self._classes.build(kind, text) for kind, text in events]
+
+    def _announced(self, events: Sequence[tuple[str, str]], slot: int, index: int) -> list[Event]:
+        """The announcement of an item that upstream did not announce, taken in."""
         try:
-            before = self._built(decision.before)
+            before = self._built(events)
         except ValidationError:
             # vLLM before 0.25 sums up a call that it did not announce, and closes it. Its class
             # wants a name and a call_id, which come with the close: all of it is sent then.
             self._owed.add(slot)
             self._streamed.append(None)
-        if slot in self._owed:
-            return self._dropped(event)
-        self._hear(before, slot, index)
-        announced = self._ledger.item_id(slot)
-        if item_id != announced:
-            edits.set(event, "item_id", announced)
-        said = fields.get("content_index")
-        place = said if said is None else self._ledger.content_index(slot, event.type, said)
-        if place != said:
-            edits.set(event, "content_index", place)
-        unfinished = self._open.get(slot)
-        if unfinished is not None:
-            before += self._taken_in(event, unfinished, slot, edits)
-        sent = self._placed(event, before, slot, edits)
-        if unfinished is not None and event.type.endswith(".delta") and place == said:
-            shift, say = self._ledger.shift, unfinished.said.append
-            self.run = Run(type(event), item_id, index, announced, slot, shift, say)
-        elif self._openai_vocabulary and event.type.startswith(REASONING_PART):
-            return [*sent[:-1], self._classes.as_content_part(event)]
-        return sent
-
-    def _taken_in(
-        self, event: Event, unfinished: OpenItem, slot: int, edits: Edits
-    ) -> Sequence[Event]:
-        """Take in what an item says; returns what is to be sent first."""
-        edits.apply(unfinished.restored(event))
-        unsaid = unfinished.unsaid(event)
-        unfinished.hear(event)
-        if not unsaid:
             return []
-        unfinished.said.append(unsaid)
-        return [self._classes.delta_before(event, slot, unsaid)]
-
-    def _built(self, events: Sequence[tuple[str, str]]) -> list[Event]:
-        return [self._classes.build(kind, text) for kind, text in events]
-
-    def _hear(self, before: Sequence[Event], slot: int, index: int) -> None:
-        """Take in the announcement of an item that upstream did not announce."""
         for extra in before:
             if extra.type == "response.output_item.added":
                 self._streamed.append(extra.item)
                 self._open[slot] = OpenItem(index)
             else:
-                self._open[slot].hear(extra)
+                self._open[slot].take_in(extra, self._edits)
+        return before
 
-    def _placed(
-        self, event: Event, before: Sequence[Event], slot: int, edits: Edits
+    def _numbered(
+        self, event: Event, before: Sequence[Event] = (), slot: int | None = None
     ) -> Sequence[Event]:
-        if event.output_index != slot:
-            edits.set(event, "output_index", slot)
-        return self._numbered(before, event, edits)
-
-    def _numbered(self, before: Sequence[Event], event: Event, edits: Edits) -> Sequence[Event]:
+        """An event, numbered, after those before it; of the item in `slot` where it is of one."""
         number = event.sequence_number
         for extra in before:
             extra.sequence_number = self._ledger.inserted(number)
-            edits.inserted.append(extra.type)
-        if shift := self._ledger.shift:
-            edits.set(event, "sequence_number", number + shift)
-        self._next_number = number + shift + 1
-        return [*before, event]
+            self._edits.inserted.append(extra.type)
+            self._shift = self._ledger.shift
+        if slot is not None and event.output_index != slot:
+            self._edits.set(event, "output_index", slot)
+        if self._shift:
+            self._edits.set(event, "sequence_number", number + self._shift)
+        self._next_number = number + self._shift + 1
+        return (*before, event) if before else (event,)
 
     def _dropped(self, event: Event) -> Sequence[Event]:
         self._ledger.dropped()
-        self._next_number = event.sequence_number + self._ledger.shift + 1
+        self._shift = self._ledger.shift
+        self._next_number = event.sequence_number + self._shift + 1
         return ()
 
-    def _reconcile(self, response: Any, edits: Edits) -> None:
+    def _reconcile(self, response: Any) -> None:
         rebuilt = response.output
-        terminal = self._ledger.terminal([_json(item) for item in rebuilt])
+        terminal = self._ledger.terminal(list(map(_json, rebuilt)))
         output = []
         for slot, source in enumerate(terminal.output):
-            if source is None and slot in self._open:
+            if source is not None:
+                item, corrections = rebuilt[source], terminal.corrections[slot]
+                self._edits.correct(item, corrections, "terminal")
+            elif slot in self._open:
                 self._pending += self._cut(slot)
-                output.append(self._pending[-1].item)
-                continue
-            item = self._streamed[slot] if source is None else rebuilt[source]
-            if item is not None:
-                edits.correct(item, self._ledger.corrections(slot, _json(item)), "terminal")
+                item = self._pending[-1].item
+            else:
+                item = self._streamed[slot]
+                if item is not None:
+                    corrections = self._ledger.corrections(slot, _json(item))
+                    self._edits.correct(item, corrections, "terminal")
             output.append(item)
         for slot, whole in terminal.inserts:
             if output[slot] is None or (terminal.output[slot] is None and slot in self._open):
@@ -368,13 +337,23 @@ class Overlay:
             self._pending += self._built(events)
         output = [item for item in output if item is not None]
         if len(output) != len(rebuilt) or any(map(operator.is_not, output, rebuilt)):
-            edits.set(response, "output", output)
+            self._edits.set(response, "output", output)
 
     def _cut(self, slot: int) -> Sequence[Event]:
         """The events that close the open item in `slot` with what it has said."""
         unfinished = self._open[slot]
         whole = self._ledger.whole(slot, unfinished.cut(self._streamed[slot]))
         return self._built(unfinished.rest(whole))
+
+
+_DECIDED_BY: dict[str, Callable[[Overlay, Event], Sequence[Event]]] = {
+    "response.created": Overlay._created,
+    "response.in_progress": Overlay._numbered,
+    "response.output_item.added": Overlay._added,
+    "response.output_item.done": Overlay._done,
+    **dict.fromkeys(TERMINAL, Overlay._ended),
+}
+"""What decides about an event that is not one of an item's own."""
 
 
 class StockOverlay(Overlay):

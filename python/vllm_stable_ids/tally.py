@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,29 +30,26 @@ class Tally:
         self.changed = False
         self.ended = False
         self.given_up = False
-        self.inserted: Counter[str] = Counter()
-        self.repaired: Counter[tuple[str, str, str]] = Counter()
+        self.inserted: defaultdict[str, int] = defaultdict(int)
+        self.repaired: defaultdict[tuple[str, str, str], int] = defaultdict(int)
 
-    def take(self, edits: Edits, *, as_it_came: bool = True) -> None:
-        """Count changes that stand.
-
-        Args:
-            edits: The changes.
-            as_it_came: Whether upstream's own event is sent, and nothing else.
-        """
-        self.changed = self.changed or not as_it_came or edits.made_any
-        # Nearly always there is none, and for that `update` takes long.
-        if edits.inserted:
-            self.inserted.update(edits.inserted)
-        if edits.repaired:
-            self.repaired.update(edits.repaired)
+    def take(self, edits: Edits) -> None:
+        """Count what was sent otherwise than it came, and have the changes to it stand."""
+        self.changed = True
+        for kind in edits.inserted:
+            self.inserted[kind] += 1
+        for field in edits.repaired:
+            self.repaired[field] += 1
+        edits.settle()
 
     def take_report(self, report: RewriterReport) -> None:
         """Count what a rewriter reports of its stream."""
         self.changed = any(report["changes"].values())
         self.given_up = report["limit"] is not None
-        self.inserted.update(report["inserted"])
-        self.repaired.update(report["repaired"])
+        for kind, count in report["inserted"].items():
+            self.inserted[kind] += count
+        for field, count in report["repaired"].items():
+            self.repaired[field] += count
 
     @property
     def outcome(self) -> str:

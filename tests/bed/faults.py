@@ -69,12 +69,11 @@ def _install_encoder(fault: Callable[[], str | None]) -> None:
     encoder = encode.DeltaEncoder
 
     class Faulty:
-        def __init__(self, classes: list[type]) -> None:
-            made = encoder(classes)
+        def __init__(self) -> None:
+            made = encoder()
             self._encode = made.encode
             self.learn = made.learn
-            # One that writes nothing is what follows a fault.
-            self._numbers = itertools.count() if classes else itertools.repeat(-1)
+            self._numbers = itertools.count()
 
         def encode(self, event: Any) -> str | None:
             if fault() == f"encode:{next(self._numbers)}":

@@ -1,8 +1,9 @@
 """The frames of deltas, by far most of a stream, without a serializer.
 
-What vLLM's router writes for the second delta of an item is learnt, and the deltas after it are
-written like it, with their own text and number. All other events pass through vLLM's function,
-and so does any delta that is in any way not like the one learnt from.
+What pydantic writes for the second delta of an item is learnt, and the deltas after it are written
+like it, with their own text and number. All other events are written by pydantic, as vLLM's router
+has them written, and so is any delta that is in any way not like the one learnt from. What is no
+event of a class that was there when that was proven passes through vLLM's function.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
-from collections import Counter
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from vllm_stable_ids._core import DeltaEncoder
+from vllm_stable_ids.events import by_type
 from vllm_stable_ids.log import fail_open
 from vllm_stable_ids.patches.seam import Call, Method, MisfitError, Patch
 from vllm_stable_ids.plugin import ROUTER_MODULE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, Iterator
 
     from vllm_stable_ids.events import Event
 
@@ -52,95 +54,72 @@ SAMPLE_FIELDS: dict[str, Any] = {
     "logprobs": [],
 }
 
+JSON_OF_STAND_IN = '{"an": "event"}'
+
 MOST_LESSONS = 64
 """How often a stream's deltas of one class are learnt from; once for an item is enough."""
 
-_proven: list[tuple[type[BaseModel], Any]] = []
-"""Classes whose frames are written as vLLM does, with the serializers that was seen with."""
+_plain: set[type | None] = set()
+"""Classes of events of which vLLM's function was seen to write type and JSON, and no more."""
+
+_arguments: dict[str, Any] = {}
+"""What it asks for their JSON with."""
+
+_proven: dict[type[BaseModel], Any] = {}
+"""Classes of deltas that are written natively as by it, with the serializers it was seen with."""
 
 
 async def _encode(call: Call) -> AsyncGenerator[str]:
-    events = aiter(call.arguments["generator"])
-    source = _Source(events)
-    own = aiter(call.proceed(generator=source))
-    write = own.__anext__
-    encoder = _open()
+    encoder: DeltaEncoder | None = DeltaEncoder()
     last: type | None = None
     # Learning costs more than writing: where it never pays, it is given up.
-    lessons: Counter[type] = Counter()
-    try:
-        async for event in events:
+    lessons: defaultdict[type, int] = defaultdict(int)
+    async for event in call.arguments["generator"]:
+        frame = None
+        if encoder is not None:
             try:
                 frame = encoder.encode(event)
             except Exception as error:  # noqa: BLE001 - the stream must go on
-                encoder, frame = _give_up(error), None
-            if frame is None:
-                source.given.append(event)
+                encoder = None
+                _tell(error)
+        if frame is None:
+            kind = type(event)
+            if not _is_plain(kind, event):
+                async for written in call.proceed(generator=_stream([event])):
+                    yield written
+                continue
+            frame = f"event: {event.type}\ndata: {event.model_dump_json(**_arguments)}\n\n"
+            # An event that stays alone is not worth learning from.
+            if kind is last and encoder is not None and lessons[kind] < MOST_LESSONS:
+                lessons[kind] += 1
                 try:
-                    frame = await write()
-                except StopAsyncIteration:
-                    return
-                kind = type(event)
-                # An event that stays alone is not worth learning from.
-                if kind is last and lessons[kind] < MOST_LESSONS:
-                    lessons[kind] += 1
-                    try:
-                        if not encoder.learn(event, frame):
-                            lessons[kind] = MOST_LESSONS
-                    except Exception as error:  # noqa: BLE001 - the stream must go on
-                        encoder = _give_up(error)
-                last = kind
-            yield frame
-        source.ended = True
-        async for frame in own:
-            yield frame
-    finally:
-        if (aclose := getattr(own, "aclose", None)) is not None:
-            await aclose()
+                    if not (_is_as_proven(kind) and encoder.learn(event, frame)):
+                        lessons[kind] = MOST_LESSONS
+                except Exception as error:  # noqa: BLE001 - the stream must go on
+                    encoder = None
+                    _tell(error)
+            last = kind
+        yield frame
 
 
-class _Source:
-    """The stream as vLLM's function sees it: the events that it is given to write.
-
-    Attributes:
-        given: An event that was read already.
-        ended: Whether there are no more.
-    """
-
-    __slots__ = ("_events", "ended", "given")
-
-    def __init__(self, events: AsyncIterator[Event]) -> None:
-        self._events = events
-        self.given: list[Event] = []
-        self.ended = False
-
-    def __aiter__(self) -> _Source:
-        return self
-
-    async def __anext__(self) -> Event:
-        if self.given:
-            return self.given.pop()
-        if self.ended:
-            raise StopAsyncIteration
-        # It wants another event before it writes this one.
-        return await anext(self._events)
+def _is_plain(kind: type, event: Any) -> bool:
+    """Whether an event is one that vLLM's function just writes, or is made from one here."""
+    return (kind in _plain or kind.__base__ in _plain) and "type" in event.__dict__
 
 
-def _open() -> DeltaEncoder:
-    """The encoder of one stream, for the classes that are still as they were when proven."""
-    return DeltaEncoder(
-        [
-            cls
-            for cls, serializer in _proven
-            if cls.model_dump_json is WRITTEN_BY and cls.__pydantic_serializer__ is serializer
-        ]
+def _is_as_proven(cls: Any) -> bool:
+    """Whether a class was proven, and its events are still written by what was seen then."""
+    serializer = _proven.get(cls)
+    return (
+        serializer is not None
+        and cls.model_dump_json is WRITTEN_BY
+        and cls.__pydantic_serializer__ is serializer
     )
 
 
-def _give_up(error: Exception) -> DeltaEncoder:
-    """Report that something of ours failed; returns an encoder that writes nothing."""
-    fail_open("stable_ids: the rest of a stream is written by vLLM alone", error)
-    return DeltaEncoder([])
+def _tell(error: Exception) -> None:
+    """Report that something of ours failed."""
+    fail_open("stable_ids: the rest of a stream is written by pydantic alone", error)
 
 
 def prove(function: Any) -> None:
@@ -164,11 +143,11 @@ def prove(function: Any) -> None:
         # A class that has come to need more is vLLM's to write.
         with contextlib.suppress(ValidationError):
             samples += _samples(cls)
-            _proven.append((cls, cls.__pydantic_serializer__))
+            _proven[cls] = cls.__pydantic_serializer__
     theirs = list(_frames(function(_stream(samples))))
     if len(theirs) != len(samples):
         raise MisfitError(f"its {FUNCTION} writes {len(samples)} events as {len(theirs)} frames")
-    encoder = _open()
+    encoder = DeltaEncoder()
     for event, frame in zip(samples, theirs, strict=True):
         ours = encoder.encode(event)
         if ours is None and not encoder.learn(event, frame):
@@ -177,9 +156,41 @@ def prove(function: Any) -> None:
             raise MisfitError(f"its {type(event).__name__} is written differently")
     if not samples:
         raise MisfitError("its openai has no class of deltas that is written as known")
+    _see_plain(function)
     call = Call(None, {"generator": _stream(samples)}, function)
     if list(_frames(_encode(call))) != theirs:
         raise MisfitError(f"its {FUNCTION} does more than to write events")
+
+
+def _see_plain(function: Any) -> None:
+    """See how vLLM's function writes an event of any class that it can be given.
+
+    Stand-ins of each class tell what they are asked for, and have nothing that could be read.
+
+    Args:
+        function: vLLM's.
+
+    Raises:
+        MisfitError: It does not just write their types and their JSON.
+    """
+    asked: list[dict[str, Any]] = []
+
+    def model_dump_json(**arguments: Any) -> str:
+        asked.append(arguments)
+        return JSON_OF_STAND_IN
+
+    classes = by_type()
+    stand_ins = []
+    for event_type, cls in classes.items():
+        stand_ins.append(cls.__new__(cls))
+        stand_ins[-1].__dict__.update(type=event_type, model_dump_json=model_dump_json)
+    plain = [f"event: {event_type}\ndata: {JSON_OF_STAND_IN}\n\n" for event_type in classes]
+    if list(_frames(function(_stream(stand_ins)))) != plain or asked != asked[:1] * len(classes):
+        raise MisfitError(f"its {FUNCTION} does more than to write events")
+    _plain.clear()
+    _plain.update(classes.values())
+    _arguments.clear()
+    _arguments.update(asked[0])
 
 
 def _samples(cls: Any) -> Iterator[Event]:
@@ -233,7 +244,7 @@ PATCH = Patch(
     name="encode",
     what=(
         "Writes the deltas of an item natively from the third on, byte for byte as vLLM does; "
-        "with any doubt vLLM writes them."
+        "with any doubt they are written as without it."
     ),
     why=(
         "Nothing goes wrong. Keeping identities costs time with every token; the serializer "

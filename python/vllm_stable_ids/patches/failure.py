@@ -43,7 +43,8 @@ async def end(
     try:
         events, response = overlay.fail(last, _message(call.instance, error))
         await _store(call, response)
-        overlay.tally.inserted.update(event.type for event in events)
+        for event in events:
+            overlay.tally.inserted[event.type] += 1
     except Exception as fault:  # noqa: BLE001 - then the stream breaks off as it does without us
         fail_open("stable_ids: a stream that failed has no end", fault)
         return ()

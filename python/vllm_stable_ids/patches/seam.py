@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections import OrderedDict
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import wrapt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from vllm_stable_ids.settings import Settings
+
+
+BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,17 @@ class Method:
     proof: Callable[[Any], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+class Arguments(Protocol):
+    """The arguments of a call, by name."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """One of them.
+
+        Raises:
+            LookupError: The call has none of that name.
+        """
+
+
 class Call:
     """A call of a wrapped method.
 
@@ -80,9 +93,36 @@ class Call:
             any, by name.
     """
 
-    instance: Any
-    arguments: Mapping[str, Any] = field(repr=False)
-    proceed: Callable[..., Any] = field(repr=False)
+    __slots__ = ("arguments", "instance", "proceed")
+
+    def __init__(self, instance: Any, arguments: Arguments, proceed: Callable[..., Any]) -> None:
+        """Take what there is to know of it."""
+        self.instance = instance
+        self.arguments = arguments
+        self.proceed = proceed
+
+
+class _Given:
+    """The arguments of a call as they were given; a wrapper reads one or two of them."""
+
+    __slots__ = ("_args", "_kwargs", "_names")
+
+    def __init__(self, names: tuple[str, ...], args: tuple[Any, ...], kwargs: Any) -> None:
+        self._names = names
+        self._args = args
+        self._kwargs = kwargs
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._names and (place := self._names.index(name)) < len(self._args):
+            return self._args[place]
+        return self._kwargs[name]
+
+
+def _proceed(
+    wrapped: Any, names: tuple[str, ...], args: tuple[Any, ...], kwargs: Any, /, **instead: Any
+) -> Any:
+    given = [instead.pop(name, value) for name, value in zip(names, args, strict=False)]
+    return wrapped(*given, *args[len(given) :], **kwargs | instead)
 
 
 class MisfitError(Exception):
@@ -149,24 +189,15 @@ class Seam:
 
     def put(self) -> None:
         """Wrap the method."""
-        signature, wrapper = self._signature, self._method.wrapper
-        bind = _binder(signature)
+        wrapper = self._method.wrapper
+        fits, names = _checks(self._signature, own=isinstance(self._owner, type))
 
         def call(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-            own = () if instance is None else (instance,)
-            try:
-                arguments = bind(own + args, kwargs)
-            except TypeError:
+            if not fits(args, kwargs):
                 # Called otherwise than declared, vLLM shall complain.
                 return wrapped(*args, **kwargs)
-
-            def proceed(**instead: Any) -> Any:
-                if not instead:
-                    return wrapped(*args, **kwargs)
-                bound = inspect.BoundArguments(signature, OrderedDict(arguments | instead))
-                return wrapped(*bound.args[len(own) :], **bound.kwargs)
-
-            return wrapper(Call(instance, arguments, proceed))
+            given = (names, args, kwargs)
+            return wrapper(Call(instance, _Given(*given), partial(_proceed, wrapped, *given)))
 
         setattr(self._owner, self._method.name, _Wrapped(self._original, call))
 
@@ -175,27 +206,39 @@ class Seam:
         setattr(self._owner, self._method.name, self._original)
 
 
-def _binder(signature: inspect.Signature) -> Callable[[tuple[Any, ...], Any], dict[str, Any]]:
-    """What binds the arguments of a call to the parameters of `signature`.
+def _checks(
+    signature: inspect.Signature, *, own: bool
+) -> tuple[Callable[[tuple[Any, ...], Any], bool], tuple[str, ...]]:
+    """What tells whether a call fits `signature`, and the names of what can be given by place.
 
-    `Signature.bind` takes longer than all else that is done when a stream begins, so a call is
-    bound by name and place here where that is all there is to it.
+    `Signature.bind` takes longer than all else that is done when a stream begins, so it is asked
+    where names and number alone do not tell.
+
+    Args:
+        signature: The signature.
+        own: Whether its first parameter is not among the arguments: `self`, for a method.
     """
-    parameters = signature.parameters.values()
-    names = tuple(signature.parameters)
-    known = frozenset(names)
+    parameters = list(signature.parameters.values())[own:]
+    known = frozenset(each.name for each in parameters)
     required = frozenset(each.name for each in parameters if each.default is each.empty)
     is_plain = all(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+    counts = range(len(required), len(known) + 1) if is_plain else range(0)
+    names = tuple(each.name for each in parameters if each.kind in BY_PLACE)
+    signature = signature.replace(parameters=parameters)
 
-    def bind(args: tuple[Any, ...], kwargs: Any) -> dict[str, Any]:
-        arguments = dict(zip(names, args, strict=False))
-        arguments.update(kwargs)
-        fits = len(arguments) == len(args) + len(kwargs) and known >= arguments.keys() >= required
-        if is_plain and fits:
-            return arguments
-        return dict(signature.bind(*args, **kwargs).arguments)
+    def fits(args: tuple[Any, ...], kwargs: Any) -> bool:
+        if not kwargs and len(args) in counts:
+            return True
+        given = kwargs.keys() | names[: len(args)]
+        if is_plain and len(given) == len(args) + len(kwargs) and known >= given >= required:
+            return True
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError:
+            return False
+        return True
 
-    return bind
+    return fits, names
 
 
 def _compare(name: str, proof: Callable[[Any], None], original: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -80,8 +79,7 @@ async def _stream(call: Call) -> AsyncGenerator[Event]:
         for sent in ending:
             yield sent
     finally:
-        with contextlib.suppress(AttributeError):
-            delattr(context, OVERLAY)
+        _close(context)
         path = "harmony" if getattr(call.instance, "use_harmony", False) else "simple"
         metrics.stream_ended(path, overlay.tally)
         # A client that leaves must stop the engine as promptly as it does without us. Another
@@ -98,6 +96,11 @@ def _open(context: Any) -> Overlay:
         fail_open("stable_ids: a stream has vLLM's own ids", error)
         return StockOverlay()
     return overlay
+
+
+def _close(context: Any) -> None:
+    if hasattr(context, OVERLAY):
+        delattr(context, OVERLAY)
 
 
 METHOD = Method(

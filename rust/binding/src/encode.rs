@@ -8,7 +8,6 @@ use sse_rewrite::Template;
 /// Writes the frames of deltas; see the stub for its methods.
 #[pyclass(name = "DeltaEncoder")]
 pub(crate) struct PyDeltaEncoder {
-    classes: Vec<Py<PyType>>,
     learnt: Option<Learnt>,
     /// What one call returns, kept so that the next one need not make room again.
     out: String,
@@ -39,9 +38,8 @@ enum Field {
 #[pymethods]
 impl PyDeltaEncoder {
     #[new]
-    fn new(classes: Vec<Py<PyType>>) -> Self {
+    fn new() -> Self {
         Self {
-            classes,
             learnt: None,
             out: String::new(),
         }
@@ -62,10 +60,6 @@ impl PyDeltaEncoder {
     }
 
     fn learn(&mut self, event: &Bound<'_, PyAny>, frame: &str) -> bool {
-        let class = event.get_type();
-        if !self.classes.iter().any(|known| class.is(known)) {
-            return false;
-        }
         self.learnt = Learnt::of(event, frame);
         self.learnt.is_some()
     }

@@ -24,10 +24,20 @@ struct PyDecision {
     corrections: BTreeMap<&'static str, String>,
 }
 
+/// What to do with an event that only names its item: where to send it, under which id and
+/// `content_index`, and after which events.
+type Mention = (
+    Option<usize>,
+    String,
+    Option<i64>,
+    Vec<(&'static str, String)>,
+);
+
 /// What becomes of a terminal event; see the stub for its fields.
 #[pyclass(name = "Terminal", frozen, get_all)]
 struct PyTerminal {
     output: Vec<Option<usize>>,
+    corrections: Vec<BTreeMap<&'static str, String>>,
     inserts: Vec<(usize, bool)>,
 }
 
@@ -90,8 +100,9 @@ impl PyLedger {
         part_type: Option<&str>,
         output_index: Option<u64>,
         item_id: Option<&str>,
+        content_index: Option<i64>,
         text: Option<&str>,
-    ) -> PyResult<Option<PyDecision>> {
+    ) -> PyResult<Option<Mention>> {
         let EventKind::Scoped(scope) = classify(event_type, part_type) else {
             return Ok(None);
         };
@@ -99,7 +110,17 @@ impl PyLedger {
             .ledger
             .mentioned(&scope.with_text(text), output_index, item_id)
             .map_err(gave_up)?;
-        self.decided(decision, None).map(Some)
+        let PyDecision { slot, before, .. } = self.decided(decision, None)?;
+        let identity = slot.and_then(|slot| self.ledger.identity(slot));
+        let item_id = identity.and_then(|identity| identity.id.clone());
+        let content_index =
+            content_index.map(|said| slot.map_or(said, |slot| self.place(slot, event_type, said)));
+        Ok(Some((
+            slot,
+            item_id.unwrap_or_default(),
+            content_index,
+            before,
+        )))
     }
 
     fn terminal(&mut self, items: Vec<String>) -> PyResult<PyTerminal> {
@@ -109,15 +130,19 @@ impl PyLedger {
             .collect::<Result<_, _>>()
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let terminal = self.ledger.terminal(&items).map_err(gave_up)?;
+        let sources = terminal.output.into_iter().map(|source| match source {
+            Source::Rebuilt(index) => Some(index),
+            Source::Streamed => None,
+        });
+        let output: Vec<Option<usize>> = sources.collect();
+        let rebuilt = output.iter().map(|source| items.get((*source)?));
+        let corrections = rebuilt
+            .enumerate()
+            .map(|(slot, item)| item.map_or_else(BTreeMap::new, |item| self.corrected(slot, item)))
+            .collect();
         Ok(PyTerminal {
-            output: terminal
-                .output
-                .into_iter()
-                .map(|source| match source {
-                    Source::Rebuilt(index) => Some(index),
-                    Source::Streamed => None,
-                })
-                .collect(),
+            output,
+            corrections,
             inserts: terminal
                 .inserts
                 .into_iter()
@@ -135,22 +160,8 @@ impl PyLedger {
         Ok(self.corrected(slot, &item))
     }
 
-    fn item_id(&self, slot: usize) -> PyResult<&str> {
-        let identity = self.ledger.identity(slot).ok_or_else(|| no_slot(slot))?;
-        Ok(identity.id.as_deref().unwrap_or_default())
-    }
-
     fn whole(&self, slot: usize, item: &str) -> PyResult<Vec<(&'static str, String)>> {
         Ok(as_json(self.lifecycle(slot)?.whole(item)))
-    }
-
-    fn content_index(&mut self, slot: usize, event_type: &str, said: i64) -> i64 {
-        let step = Step::of(event_type);
-        let parts = self.parts.entry(slot).or_default();
-        let place = step.and_then(|step| parts.place(step, u64::try_from(said).ok()));
-        place
-            .and_then(|place| i64::try_from(place).ok())
-            .unwrap_or(said)
     }
 
     fn inserted(&mut self, before: u64) -> u64 {
@@ -200,6 +211,15 @@ impl PyLedger {
             before,
             corrections,
         })
+    }
+
+    /// The `content_index` to send an event of the item in `slot` under.
+    fn place(&mut self, slot: usize, event_type: &str, said: i64) -> i64 {
+        let parts = self.parts.entry(slot).or_default();
+        Step::of(event_type)
+            .and_then(|step| parts.place(step, u64::try_from(said).ok()))
+            .and_then(|place| i64::try_from(place).ok())
+            .unwrap_or(said)
     }
 
     fn corrected(&mut self, slot: usize, item: &Item) -> BTreeMap<&'static str, String> {
