@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from benches.served.load import Figures, Generator, Load
     from benches.served.servers import Served
 
-BLOCKS = 4
+BLOCKS = 8
+"""How often servers start anew. What two of them differ by is of the size that is looked for."""
 
 
 @dataclass(frozen=True)
