@@ -41,7 +41,7 @@ test-python: .build/installed-$(VLLM) ## on vLLM's own classes and on real serve
 
 test-newest: .build/installed-$(NEWEST) ## on real servers of a vLLM that has upstream's own fixes
 	.build/vllm-$(NEWEST)/bin/python -m pytest tests/test_agreement.py tests/test_encode.py \
-		tests/test_failures.py tests/test_gpu_bench.py tests/test_proxy_bench.py
+		tests/test_encode_proof.py tests/test_failures.py tests/test_gpu_bench.py tests/test_proxy_bench.py
 
 lint: .venv/.made .venv/.installed .build/lint/.made ## formatting, types, lints, spelling, licences
 	cargo fmt --all --check
