@@ -38,7 +38,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cpu", action="store_true", help="vLLM is built for CPUs")
     parser.add_argument("--model", help="a model's name or folder")
     parser.add_argument("--load-format", default="dummy", help="as vLLM's; dummy: no weights")
-    parser.add_argument("--pairs", type=int, default=40, help="pairs of runs (default: 40)")
+    parser.add_argument("--pairs", type=int, default=80, help="pairs of runs (default: 80)")
     parser.add_argument("--prompts", type=int, help="requests in a run")
     parser.add_argument("--tokens", type=int, default=256, help="tokens of each answer")
     parser.add_argument("--at-once", type=int, help="requests at the same time")
