@@ -8,11 +8,9 @@ from typing import TypedDict, final, type_check_only
 
 __all__ = [
     "Checker",
-    "Decision",
     "DeltaEncoder",
     "Ledger",
     "SseRewriter",
-    "Terminal",
     "run_proxy",
 ]
 
@@ -76,41 +74,6 @@ class SseRewriter:
         """What was changed so far."""
 
 @final
-class Decision:
-    """What to do with one event."""
-
-    @property
-    def slot(self) -> int | None:
-        """The `output_index` to send the event under; `None`: do not send it."""
-
-    @property
-    def before(self) -> list[tuple[str, str]]:
-        """Events to send first, as (type, JSON); their sequence number is 0."""
-
-    @property
-    def corrections(self) -> dict[str, str]:
-        """The identity fields of the event's item to replace, with their announced values."""
-
-@final
-class Terminal:
-    """What becomes of a terminal event."""
-
-    @property
-    def output(self) -> list[int | None]:
-        """For each slot, the position of its item in the rebuilt output; `None`: streamed."""
-
-    @property
-    def corrections(self) -> list[dict[str, str]]:
-        """For each slot, the identity fields to replace of the item that was rebuilt."""
-
-    @property
-    def inserts(self) -> list[tuple[int, bool]]:
-        """Items to close before the terminal event, in order, as (slot, whole).
-
-        A whole one was never announced: it is announced and streamed, too.
-        """
-
-@final
 class Ledger:
     """Learns what was announced and says which identity a later mention must carry.
 
@@ -130,11 +93,21 @@ class Ledger:
     def created(self, response_id: str | None) -> bool:
         """`response.created`; returns whether it begins a response or continues one."""
 
-    def added(self, output_index: int | None, item: str) -> Decision:
-        """`response.output_item.added`."""
+    def added(
+        self, output_index: int | None, item: str
+    ) -> tuple[int | None, list[tuple[str, str]], dict[str, str]]:
+        """`response.output_item.added`.
 
-    def done(self, output_index: int | None, item: str) -> Decision:
-        """`response.output_item.done`."""
+        Returns:
+            The `output_index` to send it under, `None` for not to send it; events to send first,
+            as (type, JSON), whose sequence number is 0; and the identity fields of its item to
+            replace, with their announced values.
+        """
+
+    def done(
+        self, output_index: int | None, item: str
+    ) -> tuple[int | None, list[tuple[str, str]], dict[str, str]]:
+        """`response.output_item.done`; returns the same as `added`."""
 
     def mentioned(
         self,
@@ -158,11 +131,19 @@ class Ledger:
         Returns:
             The `output_index` to send it under, `None` for not to send it; the announced id of
             its item; the `content_index` to send it under, which counts from 0 in each item; and
-            events to send first, as `Decision.before`. `None` where its type concerns no item.
+            events to send first, as of `added`. `None` where its type concerns no item.
         """
 
-    def terminal(self, items: list[str]) -> Terminal:
+    def terminal(
+        self, items: list[str]
+    ) -> tuple[list[int | None], list[dict[str, str]], list[tuple[int, bool]]]:
         """`response.completed`, `.incomplete` or `.failed` with the output upstream rebuilt.
+
+        Returns:
+            For each slot, the position of its item in the rebuilt output, `None` for the one
+            that was streamed; for each slot, the identity fields to replace of an item that was
+            rebuilt; and the items to close before the event, in order, as (slot, whole). A whole
+            one was never announced: it is announced and streamed, too.
 
         Raises:
             ValueError: Also where an element of `items` is no item.
@@ -176,7 +157,7 @@ class Ledger:
         """
 
     def whole(self, slot: int, item: str) -> list[tuple[str, str]]:
-        """The events that announce, stream and close `item`, as `Decision.before`.
+        """The events that announce, stream and close `item`, as (type, JSON).
 
         Raises:
             IndexError: Nothing was announced there.

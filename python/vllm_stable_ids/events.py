@@ -35,6 +35,7 @@ class EventClasses:
             ImportError: vLLM or openai has no such module.
         """
         self._by_type = by_type()
+        self._known = frozenset(self._by_type.values())
         # vLLM has no such event of its own, and OpenAI's does not take vLLM's response.
         self._failed = _under_type(self._by_type["response.completed"], FAILED)
         self._content_parts = {
@@ -42,6 +43,10 @@ class EventClasses:
             for event_type, event_class in self._by_type.items()
             if event_type.startswith(REASONING_PART)
         }
+
+    def has(self, event: object) -> bool:
+        """Whether an event is of one of the classes; subclasses are others."""
+        return type(event) in self._known
 
     def build(self, event_type: str, text: str) -> Event:
         """The event whose JSON is `text`.

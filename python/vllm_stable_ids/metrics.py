@@ -9,6 +9,7 @@ on, with one warning.
 from __future__ import annotations
 
 import functools
+import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 from vllm_stable_ids import log
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 StreamPath = Literal["simple", "harmony", "wire"]
 Mode = Literal["patched", "wire", "off", "not_patched"]
+
+_Ended = tuple[
+    StreamPath, str, tuple[tuple[tuple[str, str, str], int], ...], tuple[tuple[str, int], ...]
+]
+"""A stream that ended: its path and outcome, what was repaired, what was inserted."""
 
 PREFIX = "vllm_stable_ids"
 OTHER = "other"
@@ -100,6 +106,9 @@ REASONS = (
 )
 """The kinds of exception that are told apart, and the limits of the wire rewriter."""
 
+MOST_WAITING = 64
+"""How many kinds of ended streams wait to be counted. Mostly there are one or two."""
+
 
 class _Shown:
     """Metrics as the registry asks for them.
@@ -108,12 +117,21 @@ class _Shown:
     makes its statistics logger, which is after the plugin was loaded.
     """
 
-    def __init__(self, *metrics: MetricWrapperBase) -> None:
-        """Take the metrics."""
+    def __init__(
+        self, *metrics: MetricWrapperBase, before: Callable[[], None] = lambda: None
+    ) -> None:
+        """Take the metrics.
+
+        Args:
+            metrics: What there is to show.
+            before: Called before it is shown, to bring it up to date.
+        """
         self._metrics = metrics
+        self._before = before
 
     def collect(self) -> Iterator[Metric]:
         """The samples, without a second series for the time at which each began."""
+        self._before()
         for metric in self._metrics:
             for family in metric.collect():
                 family.samples = [
@@ -172,7 +190,7 @@ class _Counters:
     """What became of the streams. Series are there from the start where they can be foreseen."""
 
     def __init__(self) -> None:
-        from prometheus_client import REGISTRY  # noqa: PLC0415 - the API server only
+        from prometheus_client import REGISTRY, values  # noqa: PLC0415 - the API server only
 
         self.streams = _Counter(
             "streams",
@@ -197,11 +215,36 @@ class _Counters:
             self.repaired.foresee((field, told, kind) for told in TOLD for kind in types)
         self.inserted.foresee((kind,) for kind in INSERTED)
         self.failed_open.foresee((reason,) for reason in REASONS)
+        self._at_once = values.ValueClass is not values.MutexValue
+        self._waiting: dict[_Ended, int] = {}
+        self._lock = threading.Lock()
         every = (self.streams, self.repaired, self.inserted, self.failed_open)
-        REGISTRY.register(_Shown(*(counter.shown for counter in every)))
+        REGISTRY.register(
+            _Shown(*(counter.shown for counter in every), before=_harmless(self.settle))
+        )
 
     def foresee_streams(self, paths: Iterable[StreamPath]) -> None:
         self.streams.foresee((path, outcome) for path in paths for outcome in OUTCOMES)
+
+    def add_stream(self, path: StreamPath, tally: Tally) -> None:
+        """Have a stream counted when next somebody asks, at once where that is another process."""
+        repaired, inserted = tuple(tally.repaired.items()), tuple(tally.inserted.items())
+        ended = (path, tally.outcome, repaired, inserted)
+        with self._lock:
+            self._waiting[ended] = self._waiting.get(ended, 0) + 1
+        if self._at_once or len(self._waiting) >= MOST_WAITING:
+            self.settle()
+
+    def settle(self) -> None:
+        """Count the streams that wait for it."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        for (path, outcome, repaired, inserted), times in waiting.items():
+            self.streams.add((path, outcome), times)
+            for (field, told, kind), count in repaired:
+                self.repaired.add((field, told, label(kind, ITEM_TYPES)), count * times)
+            for kind, count in inserted:
+                self.inserted.add((label(kind, INSERTED),), count * times)
 
 
 class _State:
@@ -248,12 +291,7 @@ def show_mode(version: str, vllm: str, mode: Mode) -> None:
 @_harmless
 def stream_ended(path: StreamPath, tally: Tally) -> None:
     """Count a stream, and what was done to it."""
-    counters = _state.counters
-    counters.streams.add((path, tally.outcome))
-    for (field, told, kind), count in tally.repaired.items():
-        counters.repaired.add((field, told, label(kind, ITEM_TYPES)), count)
-    for kind, count in tally.inserted.items():
-        counters.inserted.add((label(kind, INSERTED),), count)
+    _state.counters.add_stream(path, tally)
 
 
 @_harmless

@@ -123,7 +123,7 @@ class Overlay:
             late, self._late = self._late, []
             return (*late, event)
         try:
-            if self._last is None and not is_event(event):
+            if self._last is None and not (self._classes.has(event) or is_event(event)):
                 self.tally.given_up = True
                 self._misfit(f"its streams are made of {type(event).__name__}, not of events")
                 return (event,)
@@ -207,27 +207,26 @@ class Overlay:
         return (*late, *self._numbered(event, before))
 
     def _added(self, event: Event) -> Sequence[Event]:
-        decision = self._ledger.added(event.output_index, _json(event.item))
-        if decision.slot is None:
+        slot, _, corrections = self._ledger.added(event.output_index, _json(event.item))
+        if slot is None:
             return self._dropped(event)
-        self._edits.correct(event.item, decision.corrections, "added")
+        self._edits.correct(event.item, corrections, "added")
         self._streamed.append(event.item)
-        self._open[decision.slot] = OpenItem(event.output_index)
-        return self._numbered(event, slot=decision.slot)
+        self._open[slot] = OpenItem(event.output_index)
+        return self._numbered(event, slot=slot)
 
     def _done(self, event: Event) -> Sequence[Event]:
         for unfinished in self._open.values():
             if unfinished.index == event.output_index:
                 unfinished.restore(event, self._edits)
-        decision = self._ledger.done(event.output_index, _json(event.item))
-        slot = decision.slot
+        slot, unannounced, corrections = self._ledger.done(event.output_index, _json(event.item))
         if slot is None:
             return self._dropped(event)
-        self._edits.correct(event.item, decision.corrections, "done")
+        self._edits.correct(event.item, corrections, "done")
         before: list[Event] = []
-        if decision.before or slot in self._owed:
+        if unannounced or slot in self._owed:
             *before, _ = self._built(self._ledger.whole(slot, _json(event.item)))
-        if decision.before:
+        if unannounced:
             self._streamed.append(event.item)
         self._owed.discard(slot)
         self._streamed[slot] = event.item
@@ -313,12 +312,12 @@ class Overlay:
 
     def _reconcile(self, response: Any) -> None:
         rebuilt = response.output
-        terminal = self._ledger.terminal(list(map(_json, rebuilt)))
+        sources, corrections_of, inserts = self._ledger.terminal(list(map(_json, rebuilt)))
         output = []
-        for slot, source in enumerate(terminal.output):
+        for slot, source in enumerate(sources):
             if source is not None:
-                item, corrections = rebuilt[source], terminal.corrections[slot]
-                self._edits.correct(item, corrections, "terminal")
+                item = rebuilt[source]
+                self._edits.correct(item, corrections_of[slot], "terminal")
             elif slot in self._open:
                 self._pending += self._cut(slot)
                 item = self._pending[-1].item
@@ -328,8 +327,8 @@ class Overlay:
                     corrections = self._ledger.corrections(slot, _json(item))
                     self._edits.correct(item, corrections, "terminal")
             output.append(item)
-        for slot, whole in terminal.inserts:
-            if output[slot] is None or (terminal.output[slot] is None and slot in self._open):
+        for slot, whole in inserts:
+            if output[slot] is None or (sources[slot] is None and slot in self._open):
                 continue
             events = self._ledger.whole(slot, _json(output[slot]))
             if not whole and slot not in self._owed:
@@ -378,6 +377,6 @@ class StockOverlay(Overlay):
 
 
 def _json(item: Item) -> str:
-    """The item as the client will get it."""
-    text: str = item.model_dump_json(by_alias=True)
-    return text
+    """The item as the client will get it: pydantic does not ask its methods inside an event."""
+    text: bytes = item.__pydantic_serializer__.to_json(item, by_alias=True)
+    return text.decode()

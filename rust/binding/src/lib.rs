@@ -16,30 +16,25 @@ use sse_rewrite::{
     Source, Step, classify,
 };
 
-/// What to do with one event; see the stub for its fields.
-#[pyclass(name = "Decision", frozen, get_all)]
-struct PyDecision {
-    slot: Option<usize>,
-    before: Vec<(&'static str, String)>,
-    corrections: BTreeMap<&'static str, String>,
-}
+// Tuples, since Python takes them apart at once: to look up fields takes longer than some decisions.
+
+/// Events to send first, as (type, JSON).
+type Before = Vec<(&'static str, String)>;
+
+/// The identity fields of an item to replace, with their announced values.
+type Corrections = BTreeMap<&'static str, String>;
+
+/// What to do with an event that has an item: where to send it, after which events, and what to
+/// replace in the item.
+type Decided = (Option<usize>, Before, Corrections);
 
 /// What to do with an event that only names its item: where to send it, under which id and
 /// `content_index`, and after which events.
-type Mention = (
-    Option<usize>,
-    String,
-    Option<i64>,
-    Vec<(&'static str, String)>,
-);
+type Mention = (Option<usize>, String, Option<i64>, Before);
 
-/// What becomes of a terminal event; see the stub for its fields.
-#[pyclass(name = "Terminal", frozen, get_all)]
-struct PyTerminal {
-    output: Vec<Option<usize>>,
-    corrections: Vec<BTreeMap<&'static str, String>>,
-    inserts: Vec<(usize, bool)>,
-}
+/// What becomes of a terminal event: where each slot's item is in the rebuilt output, what to
+/// replace in it, and what to insert, as (slot, whole).
+type Terminal = (Vec<Option<usize>>, Vec<Corrections>, Vec<(usize, bool)>);
 
 /// The ledger and the numbering of one stream.
 #[pyclass(name = "Ledger")]
@@ -76,7 +71,7 @@ impl PyLedger {
         self.ledger.created(response_id)
     }
 
-    fn added(&mut self, output_index: Option<u64>, item: &str) -> PyResult<PyDecision> {
+    fn added(&mut self, output_index: Option<u64>, item: &str) -> PyResult<Decided> {
         let item = Item::from_json(item).ok();
         let decision = self
             .ledger
@@ -85,7 +80,7 @@ impl PyLedger {
         self.decided(decision, item.as_ref())
     }
 
-    fn done(&mut self, output_index: Option<u64>, item: &str) -> PyResult<PyDecision> {
+    fn done(&mut self, output_index: Option<u64>, item: &str) -> PyResult<Decided> {
         let item = Item::from_json(item).ok();
         let decision = self
             .ledger
@@ -110,7 +105,7 @@ impl PyLedger {
             .ledger
             .mentioned(&scope.with_text(text), output_index, item_id)
             .map_err(gave_up)?;
-        let PyDecision { slot, before, .. } = self.decided(decision, None)?;
+        let (slot, before, _) = self.decided(decision, None)?;
         let identity = slot.and_then(|slot| self.ledger.identity(slot));
         let item_id = identity.and_then(|identity| identity.id.clone());
         let content_index =
@@ -123,7 +118,7 @@ impl PyLedger {
         )))
     }
 
-    fn terminal(&mut self, items: Vec<String>) -> PyResult<PyTerminal> {
+    fn terminal(&mut self, items: Vec<String>) -> PyResult<Terminal> {
         let items: Vec<Item> = items
             .into_iter()
             .map(|text| Item::from_json(&text))
@@ -138,29 +133,24 @@ impl PyLedger {
         let rebuilt = output.iter().map(|source| items.get((*source)?));
         let corrections = rebuilt
             .enumerate()
-            .map(|(slot, item)| item.map_or_else(BTreeMap::new, |item| self.corrected(slot, item)))
+            .map(|(slot, item)| {
+                item.map_or_else(Corrections::new, |item| self.corrected(slot, item))
+            })
             .collect();
-        Ok(PyTerminal {
-            output,
-            corrections,
-            inserts: terminal
-                .inserts
-                .into_iter()
-                .map(|insert| match insert {
-                    Insert::Close { slot, .. } => (slot, false),
-                    Insert::Whole { slot, .. } => (slot, true),
-                })
-                .collect(),
-        })
+        let inserts = terminal.inserts.into_iter().map(|insert| match insert {
+            Insert::Close { slot, .. } => (slot, false),
+            Insert::Whole { slot, .. } => (slot, true),
+        });
+        Ok((output, corrections, inserts.collect()))
     }
 
-    fn corrections(&mut self, slot: usize, item: &str) -> PyResult<BTreeMap<&'static str, String>> {
+    fn corrections(&mut self, slot: usize, item: &str) -> PyResult<Corrections> {
         let item =
             Item::from_json(item).map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(self.corrected(slot, &item))
     }
 
-    fn whole(&self, slot: usize, item: &str) -> PyResult<Vec<(&'static str, String)>> {
+    fn whole(&self, slot: usize, item: &str) -> PyResult<Before> {
         Ok(as_json(self.lifecycle(slot)?.whole(item)))
     }
 
@@ -183,16 +173,10 @@ impl PyLedger {
 }
 
 impl PyLedger {
-    fn decided(&mut self, decision: Decision, carried: Option<&Item>) -> PyResult<PyDecision> {
+    fn decided(&mut self, decision: Decision, carried: Option<&Item>) -> PyResult<Decided> {
         let (slot, announce) = match decision {
             Decision::Send { slot, announce } => (slot, announce),
-            Decision::Drop => {
-                return Ok(PyDecision {
-                    slot: None,
-                    before: Vec::new(),
-                    corrections: BTreeMap::new(),
-                });
-            }
+            Decision::Drop => return Ok((None, Before::new(), Corrections::new())),
             Decision::Pass => {
                 return Err(PyValueError::new_err(
                     "the stream was joined after its start",
@@ -201,16 +185,12 @@ impl PyLedger {
         };
         let before = match announce {
             Some(announce) => as_json(self.lifecycle(slot)?.announce(announce.open_part)),
-            None => Vec::new(),
+            None => Before::new(),
         };
         let corrections = carried
             .map(|item| self.corrected(slot, item))
             .unwrap_or_default();
-        Ok(PyDecision {
-            slot: Some(slot),
-            before,
-            corrections,
-        })
+        Ok((Some(slot), before, corrections))
     }
 
     /// The `content_index` to send an event of the item in `slot` under.
@@ -222,7 +202,7 @@ impl PyLedger {
             .unwrap_or(said)
     }
 
-    fn corrected(&mut self, slot: usize, item: &Item) -> BTreeMap<&'static str, String> {
+    fn corrected(&mut self, slot: usize, item: &Item) -> Corrections {
         let corrections = self.ledger.corrections(slot, &item.identity);
         corrections
             .into_iter()
@@ -240,7 +220,7 @@ impl PyLedger {
 }
 
 /// Each event's type and JSON; the caller numbers it when it sends it.
-fn as_json(events: Vec<Event>) -> Vec<(&'static str, String)> {
+fn as_json(events: Vec<Event>) -> Before {
     events
         .into_iter()
         .map(|event| (event.event_type, event.to_json(Some(0))))
@@ -258,6 +238,8 @@ fn no_slot(slot: usize) -> PyErr {
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use super::PyLedger;
+    #[pymodule_export]
     use super::check::PyChecker;
     #[pymodule_export]
     use super::encode::PyDeltaEncoder;
@@ -265,6 +247,4 @@ mod _core {
     use super::proxy::run;
     #[pymodule_export]
     use super::rewriter::PySseRewriter;
-    #[pymodule_export]
-    use super::{PyDecision, PyLedger, PyTerminal};
 }
