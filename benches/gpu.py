@@ -40,7 +40,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--load-format", default="dummy", help="as vLLM's; dummy: no weights")
     parser.add_argument("--pairs", type=int, default=80, help="pairs of runs (default: 80)")
     parser.add_argument("--prompts", type=int, help="requests in a run")
-    parser.add_argument("--tokens", type=int, default=256, help="tokens of each answer")
+    parser.add_argument("--tokens", type=int, default=256, help="tokens of an answer, on average")
+    parser.add_argument(
+        "--in-step", action="store_true", help="answers of one length, which end and begin at once"
+    )
     parser.add_argument("--at-once", type=int, help="requests at the same time")
     parser.add_argument(
         "--bench", type=Path, help="the `vllm` to make the load with, 0.32 or newer"
@@ -57,7 +60,7 @@ def main() -> int:
     at_once = asked.at_once or (8 if asked.cpu else 128)
     model = asked.model or str(model_folder("simple"))
     bench = asked.bench or Path(sys.executable).with_name("vllm")
-    load = Load(model, prompts, asked.tokens, at_once)
+    load = Load(model, prompts, asked.tokens, at_once, asked.in_step)
     settings = ["--enforce-eager"] if asked.cpu else ["--gpu-memory-utilization", "0.4"]
 
     def start(on_first: bool) -> Served:
@@ -80,10 +83,12 @@ def main() -> int:
         "prompts": prompts,
         "tokens": asked.tokens,
         "at_once": at_once,
+        "in_step": asked.in_step,
         "pairs": [asdict(pair) for pair in result],
     }
     print(table(content))
-    print(f"\nwritten to {leave(f'served-{device}-{vllm.__version__}', content, asked.out)}")
+    name = f"served-{device}-{vllm.__version__}{'-in-step' if asked.in_step else ''}"
+    print(f"\nwritten to {leave(name, content, asked.out)}")
     return 0
 
 

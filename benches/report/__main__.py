@@ -60,8 +60,8 @@ def _read(file: Path) -> dict[str, Any]:
     return content
 
 
-def _of(content: dict[str, Any]) -> tuple[str, str]:
-    return content.get("device", ""), content["vllm"]
+def _of(content: dict[str, Any]) -> tuple[str, bool, str]:
+    return content.get("device", ""), content.get("in_step", False), content["vllm"]
 
 
 def _wire(made: dict[str, Any]) -> dict[str, Any]:

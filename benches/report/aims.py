@@ -36,6 +36,11 @@ def release(content: dict[str, Any]) -> str:
     return version
 
 
+def in_step(content: dict[str, Any]) -> str:
+    """What to add to a title where all answers have one length."""
+    return ", in step" if content["in_step"] else ""
+
+
 def added(content: dict[str, Any]) -> list[float]:
     """What the plugin adds to each kind of delta, in µs: medians."""
     return [statistics.median(content["events"][kind]["added"]) for kind in DELTAS]
@@ -55,7 +60,7 @@ def _delta(content: dict[str, Any]) -> Iterator[Aim]:
 
 
 def _served(content: dict[str, Any]) -> Iterator[Aim]:
-    where = f"{release(content)} on a {content['device'].upper()}"
+    where = f"{release(content)} on a {content['device'].upper()}{in_step(content)}"
     for figure, title, more_is_better in (
         ("tokens_per_s", "tokens a second", True),
         ("ttft_ms", "time to first token", False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benches.report import tables
-from benches.report.aims import aims, release
+from benches.report.aims import aims, in_step, release
 from benches.results import ROOT, table
 
 PAGE = ROOT / "benches" / "report.md"
@@ -92,14 +92,21 @@ def _made_by(content: dict[str, Any]) -> str:
     return f"`{content['command']}`{when}\n"
 
 
+def _lengths(content: dict[str, Any]) -> str:
+    tokens = content["tokens"]
+    if content["in_step"]:
+        return f"{tokens} tokens each"
+    return f"{tokens // 2} to {tokens + tokens // 2} tokens"
+
+
 def _served(content: dict[str, Any]) -> list[str]:
     asked = (
         f"{len(content['pairs'])} pairs of runs, {content['prompts']} requests of"
-        f" {content['tokens']} tokens each, {content['at_once']} at once; model:"
+        f" {_lengths(content)}, {content['at_once']} at once; model:"
         f" {content['model']}; {content['machine']}.\n"
     )
     return [
-        f"### vLLM {release(content)}",
+        f"### vLLM {release(content)}{in_step(content)}",
         "",
         _made_by(content),
         asked,

@@ -11,7 +11,7 @@ import statistics
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from benches.report.aims import added, ratios, release
+from benches.report.aims import added, in_step, ratios, release
 from benches.report.tables import OURS, compared, side_by_side
 from benches.results import ROOT, table
 from benches.served.ratio import interval
@@ -72,7 +72,7 @@ def _events(results: dict[str, Any]) -> str:
 def _servers(results: dict[str, Any]) -> str:
     rows = []
     for content in results["served"]:
-        cells = [f"{release(content)}, {content['device'].upper()}"]
+        cells = [f"{release(content)}, {content['device'].upper()}{in_step(content)}"]
         for figure in ("tokens_per_s", "ttft_ms", "itl_ms", "cpu_s_per_1000"):
             of_pairs = ratios(content, figure)
             low, high = interval(of_pairs)
@@ -82,10 +82,10 @@ def _servers(results: dict[str, Any]) -> str:
         *("vLLM", "tokens a second", "time to first token", "time between tokens"),
         "API server's CPU for a token",
     ]
-    pairs = len(results["served"][0]["pairs"])
     words = _filled(
-        f"With the plugin to without, median of {pairs} pairs of runs and its 95 % interval:"
-        " `python benches/gpu.py --cpu`."
+        "With the plugin to without, median of the pairs of runs and its 95 % interval:"
+        " `python benches/gpu.py --cpu`, and with `--in-step`, where the answers to all requests"
+        " have one length."
     )
     return f"{table(head, rows)}\n\n{words}"
 

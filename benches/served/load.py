@@ -38,14 +38,17 @@ class Load:
     Attributes:
         model: Whose tokenizer the prompts are made with.
         prompts: How many requests.
-        tokens: How many tokens each answer has.
+        tokens: How many tokens an answer has, on average.
         at_once: How many requests at the same time.
+        in_step: Whether all answers have that many; else it is half more or less, evenly spread.
+            Answers of one length end at once, and the next requests begin at once.
     """
 
     model: str
     prompts: int
     tokens: int
     at_once: int
+    in_step: bool = False
 
     def arguments(self, server: Server) -> list[str]:
         """Those of `vllm bench serve`."""
@@ -55,6 +58,10 @@ class Load:
             *("--num-prompts", str(self.prompts), "--max-concurrency", str(self.at_once)),
             *("--dataset-name", "random", "--random-input-len", "64"),
             *("--random-output-len", str(self.tokens), "--ignore-eos", "--temperature", "0"),
+            *(
+                "--random-range-ratio",
+                json.dumps({"input": 0, "output": 0 if self.in_step else 0.5}),
+            ),
             *("--seed", "0", "--disable-tqdm"),
         ]
 
