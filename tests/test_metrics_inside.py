@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import prometheus_client
@@ -102,6 +103,39 @@ def test_processes_that_share_a_folder_are_one(tmp_path: Path) -> None:
         series("failed_open_total", reason="other"),
     }
     assert foreseen <= set(said)
+
+
+def repaired(times: int) -> Tally:
+    """That of a stream of which something was repaired."""
+    tally = Tally()
+    tally.ended = tally.changed = True
+    tally.repaired[("id", "done", "message")] = times
+    return tally
+
+
+def test_streams_that_wait_to_be_counted_are_few(counted: Callable[[], Scrape]) -> None:
+    for times in range(1000):
+        metrics.stream_ended("simple", repaired(times))
+        assert len(metrics._state.counters._waiting) < metrics.MOST_WAITING
+    repairs = series("identities_repaired_total", field="id", event="done", type="message")
+    for _ in range(2):
+        assert counted() == {
+            series("streams_total", path="simple", outcome="repaired"): 1000,
+            repairs: sum(range(1000)),
+        }
+
+
+def test_none_is_lost_while_somebody_asks(counted: Callable[[], Scrape]) -> None:
+    def end_streams() -> None:
+        for times in range(1, 2001):
+            metrics.stream_ended("wire", repaired(times % 100))
+
+    threads = [Thread(target=end_streams) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        counted()
+    assert counted()[series("streams_total", path="wire", outcome="repaired")] == 6000
 
 
 @pytest.mark.parametrize("broken", ["REGISTRY", "Counter"])

@@ -217,7 +217,8 @@ class _Counters:
         self.failed_open.foresee((reason,) for reason in REASONS)
         self._at_once = values.ValueClass is not values.MutexValue
         self._waiting: dict[_Ended, int] = {}
-        self._lock = threading.Lock()
+        # A generator can be closed, and so a stream end, wherever objects are made.
+        self._lock = threading.RLock()
         every = (self.streams, self.repaired, self.inserted, self.failed_open)
         REGISTRY.register(
             _Shown(*(counter.shown for counter in every), before=_harmless(self.settle))
