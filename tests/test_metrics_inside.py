@@ -21,7 +21,7 @@ from vllm_stable_ids.rewriter import SseRewriter
 from vllm_stable_ids.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 STREAMS = Path(__file__).parents[1] / "rust" / "sse_rewrite" / "tests" / "streams"
 
@@ -125,17 +125,32 @@ def test_streams_that_wait_to_be_counted_are_few(counted: Callable[[], Scrape]) 
         }
 
 
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("restless")
 def test_none_is_lost_while_somebody_asks(counted: Callable[[], Scrape]) -> None:
+    metrics.show_mode("1", "2", "wire")
+
     def end_streams() -> None:
-        for times in range(1, 2001):
-            metrics.stream_ended("wire", repaired(times % 100))
+        for _ in range(2000):
+            metrics.stream_ended("wire", repaired(3))
 
     threads = [Thread(target=end_streams) for _ in range(3)]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
         counted()
-    assert counted()[series("streams_total", path="wire", outcome="repaired")] == 6000
+    said = counted()
+    assert said[series("streams_total", path="wire", outcome="repaired")] == 6000
+    repairs = series("identities_repaired_total", field="id", event="done", type="message")
+    assert said[repairs] == 18000
 
 
 @pytest.mark.parametrize("broken", ["REGISTRY", "Counter"])
