@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benches.report.tables import served
+from benches.served.load import Load
 from benches.served.ratio import FIGURES, interval
 
 
@@ -41,3 +45,11 @@ def test_the_table_shows_the_spread_and_the_ratio() -> None:
     assert len(lines) == 2 + len(FIGURES)
     cells = "| 5.5 (1 to 10) | 11 (2 to 20) | 2.000 (2.000 to 2.000) | 2.000 to 2.000 |"
     assert cells in lines[2]
+
+
+@pytest.mark.parametrize(("in_step", "spread"), [(False, 0.5), (True, 0)])
+def test_answers_have_one_length_in_step_only(in_step: bool, spread: float) -> None:
+    server: Any = SimpleNamespace(url="http://127.0.0.1:1")
+    asked = Load("a model", prompts=2, tokens=8, at_once=1, in_step=in_step).arguments(server)
+    ratio = json.loads(asked[asked.index("--random-range-ratio") + 1])
+    assert ratio == {"input": 0, "output": spread}
