@@ -48,7 +48,7 @@ class Load:
     prompts: int
     tokens: int
     at_once: int
-    in_step: bool = False
+    in_step: bool
 
     def arguments(self, server: Server) -> list[str]:
         """Those of `vllm bench serve`."""

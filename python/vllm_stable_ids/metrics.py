@@ -165,67 +165,50 @@ class _Info:
         self._told.set(1)
 
 
-class _Counter:
-    """A counter that finds a series it has counted in without the library's checks of labels."""
-
-    def __init__(self, name: str, told: str, labels: tuple[str, ...]) -> None:
-        from prometheus_client import Counter  # noqa: PLC0415 - the API server only
-
-        self.shown = Counter(f"{PREFIX}_{name}", told, labels, registry=None)
-        self._series: dict[tuple[str, ...], Counter] = {}
-
-    def foresee(self, series: Iterable[tuple[str, ...]]) -> None:
-        """Have series that nothing was counted in yet."""
-        for labels in series:
-            self._series[labels] = self.shown.labels(*labels)
-
-    def add(self, labels: tuple[str, ...], count: int = 1) -> None:
-        series = self._series.get(labels)
-        if series is None:
-            series = self._series[labels] = self.shown.labels(*labels)
-        series.inc(count)
-
-
 class _Counters:
     """What became of the streams. Series are there from the start where they can be foreseen."""
 
     def __init__(self) -> None:
-        from prometheus_client import REGISTRY, values  # noqa: PLC0415 - the API server only
+        from prometheus_client import REGISTRY, Counter, values  # noqa: PLC0415 - API server only
 
-        self.streams = _Counter(
-            "streams",
+        self.streams = Counter(
+            f"{PREFIX}_streams",
             "Streams of the Responses API that ended, by generator path and outcome.",
             ("path", "outcome"),
+            registry=None,
         )
-        self.repaired = _Counter(
-            "identities_repaired",
+        self.repaired = Counter(
+            f"{PREFIX}_identities_repaired",
             "Fields of items that were announced, closed or ended otherwise than the client was "
             "told, by the event that had them.",
             ("field", "event", "type"),
+            registry=None,
         )
-        self.inserted = _Counter(
-            "events_inserted", "Events that vLLM did not make, by event type.", ("type",)
+        self.inserted = Counter(
+            f"{PREFIX}_events_inserted",
+            "Events that vLLM did not make, by event type.",
+            ("type",),
+            registry=None,
         )
-        self.failed_open = _Counter(
-            "failed_open",
+        self.failed_open = Counter(
+            f"{PREFIX}_failed_open",
             "Faults of the plugin's own after which vLLM's behaviour was in force, by kind.",
             ("reason",),
+            registry=None,
         )
         for field, types in FIELDS.items():
-            self.repaired.foresee((field, told, kind) for told in TOLD for kind in types)
-        self.inserted.foresee((kind,) for kind in INSERTED)
-        self.failed_open.foresee((reason,) for reason in REASONS)
+            _foresee(self.repaired, ((field, told, kind) for told in TOLD for kind in types))
+        _foresee(self.inserted, ((kind,) for kind in INSERTED))
+        _foresee(self.failed_open, ((reason,) for reason in REASONS))
         self._at_once = values.ValueClass is not values.MutexValue
         self._waiting: dict[_Ended, int] = {}
         # A generator can be closed, and so a stream end, wherever objects are made.
         self._lock = threading.RLock()
         every = (self.streams, self.repaired, self.inserted, self.failed_open)
-        REGISTRY.register(
-            _Shown(*(counter.shown for counter in every), before=_harmless(self.settle))
-        )
+        REGISTRY.register(_Shown(*every, before=_harmless(self.settle)))
 
     def foresee_streams(self, paths: Iterable[StreamPath]) -> None:
-        self.streams.foresee((path, outcome) for path in paths for outcome in OUTCOMES)
+        _foresee(self.streams, ((path, outcome) for path in paths for outcome in OUTCOMES))
 
     def add_stream(self, path: StreamPath, tally: Tally) -> None:
         """Have a stream counted when next somebody asks, at once where that is another process."""
@@ -241,11 +224,16 @@ class _Counters:
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         for (path, outcome, repaired, inserted), times in waiting.items():
-            self.streams.add((path, outcome), times)
+            self.streams.labels(path, outcome).inc(times)
             for (field, told, kind), count in repaired:
-                self.repaired.add((field, told, label(kind, ITEM_TYPES)), count * times)
+                self.repaired.labels(field, told, label(kind, ITEM_TYPES)).inc(count * times)
             for kind, count in inserted:
-                self.inserted.add((label(kind, INSERTED),), count * times)
+                self.inserted.labels(label(kind, INSERTED)).inc(count * times)
+
+
+def _foresee(metric: Any, series: Iterable[tuple[str, ...]]) -> None:
+    for labels in series:
+        metric.labels(*labels)
 
 
 class _State:
@@ -297,7 +285,7 @@ def stream_ended(path: StreamPath, tally: Tally) -> None:
 
 @_harmless
 def _failed_open(reason: str) -> None:
-    _state.counters.failed_open.add((label(reason, REASONS),))
+    _state.counters.failed_open.labels(label(reason, REASONS)).inc()
 
 
 def label(value: str, known: tuple[str, ...]) -> str:
