@@ -210,8 +210,13 @@ async def test_a_call_left_open_at_the_end_keeps_what_it_said() -> None:
     assert (item["arguments"], item["call_id"]) == ('{"a', "call_1")
 
 
-async def test_a_call_that_is_summed_up_and_never_closed_leaves_no_hole() -> None:
-    events = [*copies(WHOLE_MESSAGE), arguments_end(1, "aa", "{}")]
+async def test_a_call_that_nobody_names_comes_last_as_far_as_it_is_known() -> None:
+    events = [arguments_end(0, "bb", "{}"), *copies(WHOLE_MESSAGE)]
     sent = await collect(events, [message("msg_x", "Hi")])
     assert judge(sent) == []
-    assert [item["type"] for item in sent[-1]["response"]["output"]] == ["message"]
+    output = sent[-1]["response"]["output"]
+    assert [(item["type"], item.get("name")) for item in output] == [
+        ("message", None),
+        ("function_call", "f"),
+    ]
+    assert output[1]["arguments"] == "{}"

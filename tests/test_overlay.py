@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from openai.types.responses import (
+    ResponseContentPartAddedEvent,
     ResponseFunctionCallArgumentsDeltaEvent,
     ResponseFunctionToolCall,
     ResponseOutputItemAddedEvent,
@@ -21,6 +22,7 @@ from openai.types.responses import (
     ResponseReasoningTextDeltaEvent,
     ResponseTextDeltaEvent,
 )
+from openai.types.responses.response_content_part_added_event import PartReasoningText
 from openai.types.responses.response_output_item import McpCall
 from openai.types.responses.response_reasoning_item import Content
 from pydantic import ConfigDict
@@ -158,6 +160,17 @@ def breaches(sent: list[dict[str, Any]]) -> list[Breach]:
     return [breach for breach in judge(sent) if breach.rule != "C6"]
 
 
+def reasoning_part(index: int, item_id: str) -> Any:
+    return ResponseContentPartAddedEvent(
+        type="response.content_part.added",
+        sequence_number=-1,
+        output_index=index,
+        item_id=item_id,
+        content_index=0,
+        part=PartReasoningText(type="reasoning_text", text=""),
+    )
+
+
 @pytest.fixture(autouse=True)
 def _configured() -> None:
     stream.configure(CLASSES, openai_vocabulary=True, misfit=pytest.fail)
@@ -167,6 +180,7 @@ def two_items() -> list[Any]:
     """Reasoning and a call, as the simple path announces them."""
     return [
         added(0, thought("aa", "")),
+        reasoning_part(0, "aa"),
         reasoning(0, "aa", "Th"),
         reasoning(0, "aa", "ink"),
         done(0, thought("aa", "Think")),
@@ -224,7 +238,7 @@ async def test_a_repeated_call_is_dropped_and_the_numbers_close_up() -> None:
     again = [added(1, call("bb", "call_1", "")), done(1, call("bb", "call_1"))]
     sent = await collect([*two_items(), *again], [*REBUILT, call("bb", "call_1")])
     assert breaches(sent) == []
-    assert len(sent) == 9
+    assert len(sent) == 10
 
 
 async def test_what_only_the_terminal_output_has_is_streamed_before_it() -> None:
@@ -323,9 +337,9 @@ async def test_from_a_fault_on_the_stream_is_vllms_own(
         sent = await collect(two_items(), REBUILT)
     assert len(sent) == len(stock)
     # A run of deltas takes one decision, for its first event.
-    at = [0, 1, 3, 4, 5, 7, 8, 8, 8][decision - 1]
+    at = [0, 1, 2, 4, 5, 6, 8, 9, 9][decision - 1]
     assert sent[at:-1] == stock[at:-1]
-    if decision <= 6:
+    if decision <= 7:
         assert sent[-1] == stock[-1]
         assert len(caplog.records) == 1
         assert "what the user said" not in caplog.text

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from vllm_stable_ids.events import Event
     from vllm_stable_ids.overlay import Overlay
 
+ERROR_CODE = "server_error"
+"""What the API calls a failure that is not the client's."""
+
 INTERNAL = "Internal server error"
 UNKNOWN = "The generation ended before the response was complete."
 
@@ -41,10 +44,8 @@ async def end(
     if not overlay.is_cut:
         return ()
     try:
-        events, response = overlay.fail(last, _message(call.instance, error))
+        events, response = _failed(overlay, last, _message(call.instance, error))
         await _store(call, response)
-        for event in events:
-            overlay.tally.inserted[event.type] += 1
     except Exception as fault:  # noqa: BLE001 - then the stream breaks off as it does without us
         fail_open("stable_ids: a stream that failed has no end", fault)
         return ()
@@ -57,6 +58,23 @@ async def end(
         at,
     )
     return events
+
+
+def _failed(overlay: Overlay, last: Event | None, message: str) -> tuple[Sequence[Event], Any]:
+    """The events that end a stream as failed, and the failed response.
+
+    That is vLLM's as it was at the start, with the items that were announced.
+    """
+    events, items, number = overlay.break_off(last)
+    response = overlay.response.model_copy()
+    response.output = items
+    response.status = "failed"
+    response.error = {"code": ERROR_CODE, "message": message}
+    own = [overlay.classes.error(ERROR_CODE, message), overlay.classes.failed(response)]
+    for offset, event in enumerate(own):
+        event.sequence_number = number + offset
+        overlay.tally.inserted[event.type] += 1
+    return [*events, *own], response
 
 
 def _message(serving: Any, error: Exception | None) -> str:

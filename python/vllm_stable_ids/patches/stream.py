@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from vllm_stable_ids import metrics
 from vllm_stable_ids.log import fail_open
-from vllm_stable_ids.overlay import Overlay, StockOverlay
+from vllm_stable_ids.overlay import Overlay
 from vllm_stable_ids.patches import browser, failure
 from vllm_stable_ids.patches.seam import Call, Method, Patch
+from vllm_stable_ids.stock_overlay import StockOverlay
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -81,6 +82,7 @@ async def _stream(call: Call) -> AsyncGenerator[Event]:
     finally:
         _close(context)
         path = "harmony" if getattr(call.instance, "use_harmony", False) else "simple"
+        overlay.settle()
         metrics.stream_ended(path, overlay.tally)
         # A client that leaves must stop the engine as promptly as it does without us. Another
         # plugin's wrapper may have put an iterator here that cannot be closed.
