@@ -86,9 +86,9 @@ import wrapt
 def fail(*args):
     raise RuntimeError
 
-@wrapt.when_imported("vllm_stable_ids.patches.seam")
+@wrapt.when_imported("vllm_stable_ids.patches.hook")
 def broken(module):
-    module.Seam.put = fail
+    module.Hook.install = fail
 """
 
 

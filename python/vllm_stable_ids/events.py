@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import create_model
 
+from vllm_stable_ids.vllm_names import OPENAI_MODULE, PROTOCOL_MODULE
+
 if TYPE_CHECKING:
     from vllm_stable_ids.edits import Edits
-
-PROTOCOL_MODULE = "vllm.entrypoints.openai.responses.protocol"
-"""Where vLLM overrides some of OpenAI's event classes and adds its own."""
 
 REASONING_PART = "response.reasoning_part."
 CONTENT_PART = "response.content_part."
@@ -95,7 +94,7 @@ def by_type() -> dict[str, Any]:
     Raises:
         ImportError: vLLM or openai has no such module.
     """
-    openai = importlib.import_module("openai.types.responses")
+    openai = importlib.import_module(OPENAI_MODULE)
     vllm = importlib.import_module(PROTOCOL_MODULE)
     return {
         event_type: member

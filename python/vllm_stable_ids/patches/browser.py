@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vllm_stable_ids.log import fail_open
-from vllm_stable_ids.patches.seam import Patch
+from vllm_stable_ids.patches.patch import Patch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -122,7 +122,6 @@ PATCH = Patch(
         "when that is complete as a `web_search_call`."
     ),
     upstream=(),
-    versions="0.25 to 0.33",
+    needed_since="0.25",
     delete_when="vLLM announces a browser call once",
-    not_needed=lambda _module, _settings: None,
 )

@@ -9,24 +9,27 @@ from pydantic import ValidationError
 
 from vllm_stable_ids.log import fail_open, logger
 from vllm_stable_ids.patches import item_reference
-from vllm_stable_ids.patches.seam import Call, Patch
+from vllm_stable_ids.patches.patch import Patch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vllm_stable_ids.events import Event
     from vllm_stable_ids.overlay import Overlay
+    from vllm_stable_ids.patches.call import Call
+    from vllm_stable_ids.patches.patch import Setup
 
 INTERNAL = "Internal server error"
 UNKNOWN = "The generation ended before the response was complete."
 
 
 async def end(
-    call: Call, overlay: Overlay, last: Event | None, error: Exception | None
+    setup: Setup, call: Call, overlay: Overlay, last: Event | None, error: Exception | None
 ) -> Sequence[Event]:
     """The events that end a stream which vLLM broke off; the store says the same afterwards.
 
     Args:
+        setup: What the wrappers share.
         call: The call that made the stream.
         overlay: The stream's overlay.
         last: The last event that vLLM made.
@@ -42,7 +45,7 @@ async def end(
         return ()
     try:
         events, response = overlay.fail(last, _message(call.instance, error))
-        await _store(call, response)
+        await _store(setup, call, response)
         for event in events:
             overlay.tally.inserted[event.type] += 1
     except Exception as fault:  # noqa: BLE001 - then the stream breaks off as it does without us
@@ -72,7 +75,7 @@ def _message(serving: Any, error: Exception | None) -> str:
     return message
 
 
-async def _store(call: Call, response: Any) -> None:
+async def _store(setup: Setup, call: Call, response: Any) -> None:
     """Put the failed response where `GET /v1/responses/{id}` finds it."""
     if not call.arguments["request"].store:
         return
@@ -81,7 +84,7 @@ async def _store(call: Call, response: Any) -> None:
         stored = serving.response_store.get(response.id)
         if stored is None or stored.status != "cancelled":
             serving.response_store[response.id] = response
-            item_reference.remember(serving, response, stored=True)
+            item_reference.remember(setup, serving, response, stored=True)
 
 
 PATCH = Patch(
@@ -96,7 +99,6 @@ PATCH = Patch(
         "`in_progress` for ever."
     ),
     upstream=(),
-    versions="0.15 to 0.33",
+    needed_since="0.15",
     delete_when="vLLM ends a failed stream with `response.failed`",
-    not_needed=lambda _module, _settings: None,
 )

@@ -12,9 +12,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vllm_stable_ids.log import fail_open
-from vllm_stable_ids.patches.seam import Call, Method, Patch
+from vllm_stable_ids.patches.patch import HookSpec, Patch
 
 if TYPE_CHECKING:
+    from vllm_stable_ids.patches.call import Call
+    from vllm_stable_ids.patches.patch import Setup
     from vllm_stable_ids.settings import Settings
 
 DIRECTORY = "_stable_ids_directory"
@@ -23,14 +25,13 @@ DIRECTORY = "_stable_ids_directory"
 It lives as long as the store does, which is an attribute of the same object.
 """
 
+NAME = "item_reference"
 REFERENCE = "item_reference"
 FIELDS = frozenset(("type", "id"))
 LONGEST_SHOWN = 100
 
 RUN_BY_SERVER = frozenset(("code_interpreter_call", "mcp_call", "web_search_call"))
 """The calls that vLLM makes itself, and takes from no client as input."""
-
-_on = False
 
 
 class Place(NamedTuple):
@@ -63,21 +64,16 @@ class UnresolvedError(Exception):
     """A reference that cannot be resolved; the message is for the client."""
 
 
-def configure(*, on: bool) -> None:
-    """Set whether references are resolved, and so whether places are kept."""
-    global _on  # noqa: PLW0603 - one server, one configuration
-    _on = on
-
-
-def remember(serving: Any, response: Any, *, stored: bool | None) -> None:
-    """Keep the places of a response's items.
+def remember(setup: Setup, serving: Any, response: Any, *, stored: bool | None) -> None:
+    """Keep the places of a response's items, where references are resolved.
 
     Args:
+        setup: What the wrappers share.
         serving: vLLM's serving object.
         response: What vLLM answers with: a complete response, or an error.
         stored: Whether vLLM's store has it.
     """
-    if not _on or not stored or not hasattr(response, "output"):
+    if not stored or not setup.is_in_force(NAME) or not hasattr(response, "output"):
         return
     try:
         directory = serving.__dict__.setdefault(DIRECTORY, _Directory())
@@ -194,12 +190,12 @@ def _shown(name: str) -> str:
     return name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
 
 
-def _not_needed(_module: Any, settings: Settings) -> str | None:
+def _not_needed(_serving: Any, settings: Settings) -> str | None:
     return None if settings.item_reference else "VLLM_STABLE_IDS_ITEM_REFERENCE is off"
 
 
 PATCH = Patch(
-    name="item_reference",
+    name=NAME,
     what=(
         "Puts the item of a stored response where an input item of type `item_reference` names it "
         "by its id. An id that the store does not have gets 400 with the id. Calls of the server's "
@@ -210,17 +206,18 @@ PATCH = Patch(
         "type: item_reference` on gpt-oss. The Vercel AI SDK sends it from its second request on."
     ),
     upstream=(),
-    versions="0.15 to 0.33",
+    needed_since="0.15",
     delete_when="vLLM resolves `item_reference`",
     not_needed=_not_needed,
-    method=Method(
-        owner="OpenAIServingResponses",
-        # What is refused inside of it is refused with all that goes with that: vLLM since 0.23
-        # gives back cache blocks that another server keeps for the request.
-        name="_create_responses",
-        or_name="create_responses",
-        parameters=("request",),
-        fits=inspect.iscoroutinefunction,
-        wrapper=_create,
+    hooks=(
+        HookSpec(
+            # A request that is refused inside of it is cleaned up after: vLLM since 0.23 gives
+            # back cache blocks that another server keeps for the request.
+            name="_create_responses",
+            old_name="create_responses",
+            kind=inspect.iscoroutinefunction,
+            parameters=("request",),
+            make_wrapper=lambda _setup, _original: _create,
+        ),
     ),
 )
