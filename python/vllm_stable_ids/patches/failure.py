@@ -1,4 +1,4 @@
-"""A generation that fails midway still ends the way the API says: `error`, `response.failed`."""
+"""Ends the stream of a generation that fails midway with `error` and `response.failed`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNKNOWN = "The generation ended before the response was complete."
 async def end(
     setup: Setup, call: Call, overlay: Overlay, last: Event | None, error: Exception | None
 ) -> Sequence[Event]:
-    """The events that end a stream which vLLM broke off; the store says the same afterwards.
+    """The events that end a stream which vLLM broke off; the failed response is stored, too.
 
     Args:
         setup: What the wrappers share.
@@ -36,8 +36,8 @@ async def end(
         error: What vLLM's generator raised; `None` where it just stopped.
 
     Returns:
-        Closes of what is open, `error` and `response.failed`. Nothing where the stream has no
-        start or has its end already, or is vLLM's own anyway; `error` is then to be raised.
+        Closes of the open items, `error` and `response.failed`. Nothing where the stream has no
+        start, has its end already, or has vLLM's own ids; the caller then raises `error`.
     """
     if not overlay.tally.ended:
         overlay.tally.broken_off = True
@@ -51,8 +51,8 @@ async def end(
     except Exception as fault:  # noqa: BLE001 - then the stream breaks off as it does without us
         fail_open("stable_ids: a stream that failed has no end", fault)
         return ()
-    # vLLM's own report of it is the exception that ends the connection, which is dealt with
-    # now. Its message may quote what the model said.
+    # vLLM would report it by the exception that ends the connection. Its message may quote the
+    # model.
     at = "".join(traceback.format_tb(error.__traceback__)) if error is not None else ""
     logger.error(
         "stable_ids: generation failed midway (%s), the stream ends with response.failed\n%s",
@@ -63,14 +63,16 @@ async def end(
 
 
 def _message(serving: Any, error: Exception | None) -> str:
-    """What vLLM tells the clients of its other endpoints about `error`."""
+    """The message that clients of vLLM's other endpoints get for `error`."""
     if error is None:
         return UNKNOWN
     if isinstance(error, ValidationError):
         # vLLM turns a failed generation into an error frame, and fails to make an event of it.
         frame = error.errors(include_url=False)[0]["input"]
-        told = frame.get("error") if isinstance(frame, dict) else None
-        return str(told["message"]) if isinstance(told, dict) and "message" in told else INTERNAL
+        report = frame.get("error") if isinstance(frame, dict) else None
+        if isinstance(report, dict) and "message" in report:
+            return str(report["message"])
+        return INTERNAL
     message: str = serving.create_error_response(error).error.message
     return message
 

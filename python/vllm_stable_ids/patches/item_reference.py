@@ -1,8 +1,8 @@
-"""Input items that only name an item of a stored response: `{"type": "item_reference", "id": …}`.
+"""Resolves input items that name an item of a stored response.
 
-An announced id is a handle. Clients that leave the history to the server, such as the Vercel AI
-SDK by default, send ids back in the place of items; the items are put there before vLLM reads the
-input.
+Clients that leave the history to the server, such as the Vercel AI SDK by default, send
+`{"type": "item_reference", "id": …}` instead of an item. Each is replaced by the stored item before
+vLLM reads the input.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Place(NamedTuple):
 
 
 class _Directory:
-    """Where the store has which item; as much as the store has, and no more."""
+    """Where the store has which item. It has the items that the store has, and no more."""
 
     def __init__(self) -> None:
         self._places: dict[str, Place] = {}
         self._ids: dict[str, list[str]] = {}
 
     def take(self, response: Any) -> None:
-        """Keep the places of a response's items; of another with its id the store has none now."""
+        """Keep the places of a response's items, and forget those of one that had its id."""
         for gone in self._ids.pop(response.id, ()):
             self._places.pop(gone, None)
         self._ids[response.id] = [item.id for item in response.output]
@@ -94,17 +94,17 @@ async def _create(call: Call) -> Any:
             status_code=HTTPStatus.BAD_REQUEST,
             param="input",
         )
-    except Exception as error:  # noqa: BLE001 - vLLM then says what it says without us
+    except Exception as error:  # noqa: BLE001 - vLLM then answers as it does without us
         fail_open("stable_ids: references in an input are not resolved", error)
     return await call.proceed()
 
 
 def _resolved(serving: Any, request: Any) -> list[Any]:
-    """The input with the items in the place of references to them.
+    """The input with each reference replaced by its item.
 
     Raises:
-        UnresolvedError: There is no such item, or it is there twice. A small request that names a
-            large item often would make a prompt without bounds.
+        UnresolvedError: There is no such item, or the input has it twice. A small request that
+            names a large item often would make a prompt without bounds.
     """
     there = {item_id for item in request.input if (item_id := _id_of_whole(item)) is not None}
     resolved = []
@@ -132,7 +132,7 @@ def _resolved(serving: Any, request: Any) -> list[Any]:
 
 
 def _id_of_whole(item: Any) -> str | None:
-    """The id of an input item that is no reference; `None` where it has none."""
+    """The id of an input item that is no reference; `None` if it has none."""
     if isinstance(item, dict):
         return None if _name(item) is not None else item.get("id")
     return getattr(item, "id", None)
@@ -153,7 +153,7 @@ def _name(item: Any) -> str | None:
 
 
 def _find(serving: Any, name: str) -> tuple[Any, str | None]:
-    """The item of that id as the store has it now, and of which response; `None` if it has none."""
+    """The stored item of that id and its response's id; `None` if the store has no such item."""
     directory = serving.__dict__.get(DIRECTORY)
     place = None if directory is None else directory.place(name)
     response = None if place is None else serving.response_store.get(place.response_id)
@@ -164,16 +164,16 @@ def _find(serving: Any, name: str) -> tuple[Any, str | None]:
 
 
 def _can_be_input(item: Any) -> bool:
-    """Whether vLLM can read an item; what it cannot, it refuses the whole request for.
+    """Whether vLLM accepts an item as input; one that it does not accept fails the whole request.
 
-    What a model did with the server's own tools is left out then, and a message that was broken
-    off before it said anything.
+    It does not accept calls of the server's own tools, and messages that were cut off before any
+    text.
     """
     return item.type not in RUN_BY_SERVER and not (item.type == "message" and not item.content)
 
 
 def _is_brought_along(serving: Any, item: Any) -> bool:
-    """Whether `previous_response_id` alone puts an item of that response into the prompt."""
+    """Whether `previous_response_id` by itself puts an item of that response into the prompt."""
     return bool(serving.use_harmony) or item.type == "message"
 
 

@@ -1,4 +1,4 @@
-"""A background stream that is joined again ends where it ended."""
+"""Ends a re-joined background stream at every terminal event."""
 
 from __future__ import annotations
 

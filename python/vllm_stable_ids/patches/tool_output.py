@@ -1,9 +1,9 @@
-"""The answer of a built-in tool belongs to the call that it answers.
+"""Gives the output of a built-in tool the `call_id` of its call.
 
 With `VLLM_USE_EXPERIMENTAL_PARSER_CONTEXT=1` vLLM runs the built-in tools of text models itself.
-It keeps the call and a `function_call_output` with the tool's answer among the response's messages,
-of which the prompt of the next turn is made. vLLM before 0.32 gives the output a random `call_id`:
-chat templates that look up the call of an answer find none.
+It keeps the call and a `function_call_output` in the response's messages, from which the prompt of
+the next turn is made. vLLM before 0.32 gives the output a random `call_id`, so that chat templates
+find no call for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PROBED = "call_probe"
 
 
 def needed(module: Any) -> bool:
-    """Whether vLLM answers a call under another `call_id` than the call's.
+    """Whether vLLM gives the output of a call another `call_id`.
 
     Its methods are tried on a call and a tool made up here. A vLLM in which they differ from
     those tested is left alone.
@@ -49,7 +49,7 @@ def needed(module: Any) -> bool:
 
 
 def _append(call: Call) -> Any:
-    """Stands in for `ParsableContext.append_tool_output(output)`."""
+    """Called in place of `append_tool_output(output)`."""
     try:
         _join(call.instance, call.arguments["output"])
     except Exception as error:  # noqa: BLE001 - the answer matters more than its id
