@@ -19,7 +19,6 @@ from openai.types.responses import (
 
 from bed.judge import judge
 from test_overlay import (
-    CLASSES,
     added,
     arguments,
     call,
@@ -30,15 +29,9 @@ from test_overlay import (
     text,
     thought,
 )
-from vllm_stable_ids.patches import stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-@pytest.fixture(autouse=True)
-def _configured() -> None:
-    stream.configure(CLASSES, openai_vocabulary=True, misfit=pytest.fail)
 
 
 def part_added(index: int, item_id: str, part: int) -> Any:

@@ -31,12 +31,15 @@ from bed.judge import Breach, judge
 from vllm_stable_ids.events import EventClasses
 from vllm_stable_ids.overlay import Overlay
 from vllm_stable_ids.patches import stream, terminal
-from vllm_stable_ids.patches.seam import Call, Patch
+from vllm_stable_ids.patches.call import Call
+from vllm_stable_ids.patches.patch import Patch, Setup
+from vllm_stable_ids.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable
 
 CLASSES = EventClasses()
+SETUP = Setup(Settings(), CLASSES, is_in_force=lambda _: False, uninstall=pytest.fail)
 TERMINAL = "response.completed"
 
 
@@ -108,9 +111,9 @@ SERVING = SimpleNamespace(tool_server=None)
 
 def patched_call(patch: Patch, context: Any, proceed: Callable[[], Any]) -> Any:
     """What a patched method of vLLM's returns that without the patch does `proceed`."""
-    assert patch.method is not None
+    (spec,) = patch.hooks
     arguments = {"request": SimpleNamespace(store=False), "context": context}
-    return patch.method.wrapper(Call(SERVING, arguments, proceed))
+    return spec.make_wrapper(SETUP, None)(Call(SERVING, arguments, proceed))
 
 
 class Response(SimpleNamespace):
@@ -169,11 +172,6 @@ def reasoning_part(index: int, item_id: str) -> Any:
         content_index=0,
         part=PartReasoningText(type="reasoning_text", text=""),
     )
-
-
-@pytest.fixture(autouse=True)
-def _configured() -> None:
-    stream.configure(CLASSES, openai_vocabulary=True, misfit=pytest.fail)
 
 
 def two_items() -> list[Any]:
@@ -360,7 +358,7 @@ async def test_a_fault_in_making_the_overlay_leaves_the_stock_stream(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stock = await collect(two_items(), REBUILT, patched=False)
-    monkeypatch.setattr(stream, "_make_overlay", lambda: 1 / 0)
+    monkeypatch.setattr(stream, "Overlay", lambda *_, **__: 1 / 0)
     assert await collect(two_items(), REBUILT) == stock
 
 
@@ -380,7 +378,7 @@ async def test_a_client_that_leaves_stops_vllm_at_once(
     monkeypatch: pytest.MonkeyPatch, *, fault: bool
 ) -> None:
     if fault:
-        monkeypatch.setattr(stream, "_make_overlay", lambda: 1 / 0)
+        monkeypatch.setattr(stream, "Overlay", lambda *_, **__: 1 / 0)
     stopped = asyncio.Event()
 
     async def upstream() -> AsyncGenerator[Any]:

@@ -11,8 +11,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, create_model
 
-PROTOCOL_MODULE = "vllm.entrypoints.openai.responses.protocol"
-"""Where vLLM overrides some of OpenAI's event classes and adds its own."""
+from vllm_stable_ids.vllm_names import OPENAI_MODULE, PROTOCOL_MODULE
 
 REASONING_PART = "response.reasoning_part."
 CONTENT_PART = "response.content_part."
@@ -111,7 +110,7 @@ def by_type() -> dict[str, Any]:
     Raises:
         ImportError: vLLM or openai has no such module.
     """
-    openai = importlib.import_module("openai.types.responses")
+    openai = importlib.import_module(OPENAI_MODULE)
     vllm = importlib.import_module(PROTOCOL_MODULE)
     return {
         event_type: member
