@@ -144,7 +144,6 @@ impl ItemEvents<'_> {
         for field in Field::ALL {
             // What is empty names nothing, but clients ask for the field.
             let wanted = (role == Role::ClientCall && is_named(field)).then_some("");
-            let wanted = wanted.or((role == Role::HostedCall && self.is_mcp(field)).then_some(""));
             if let Some(value) = self.identity.get(field).or(wanted) {
                 text.extend([r#",""#, field.key(), r#"":"#, &quoted(value)]);
             }
@@ -161,11 +160,6 @@ impl ItemEvents<'_> {
             text += r#","status":"in_progress""#;
         }
         text + "}"
-    }
-
-    /// Whether a call of an MCP server must have the field.
-    fn is_mcp(&self, field: Field) -> bool {
-        self.identity.kind == "mcp_call" && matches!(field, Field::Name | Field::ServerLabel)
     }
 
     /// What is owed of each part: that it is opened, its text, that it is closed.
