@@ -116,7 +116,10 @@ class Engine:
         """Close what is open, as unfinished; returns what to send, as `take` does."""
 
     def give_up(self) -> list[Any]:
-        """The events that wait, in order; from now on none does."""
+        """The events that wait, in order; from now on none does.
+
+        The last decision was not carried out: `report` has nothing of it.
+        """
 
     def left_out(self, count: int) -> None:
         """So many events of the server's are neither shown here nor sent."""

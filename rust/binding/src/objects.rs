@@ -162,8 +162,9 @@ impl PyEngine {
         self.before(py, action.steps, undo)
     }
 
-    /// The events that wait, in order; from now on none does.
+    /// The events that wait, in order; from now on none does. The last decision was not carried out.
     fn give_up(&mut self) -> Vec<Py<PyAny>> {
+        self.engine.take_back_counts();
         std::mem::take(&mut self.waiting).into_values().collect()
     }
 

@@ -113,6 +113,7 @@ impl<O: Observer> Engine<O> {
         }
         if let Some(item) = self.items.get_mut(at) {
             item.server.fill_from(&again.identity);
+            item.is_repeated = item.by_server;
             item.by_server = true;
             if adds {
                 item.opening = again.payload;
@@ -180,6 +181,7 @@ impl<O: Observer> Engine<O> {
         for (field, _) in &corrections {
             self.report.count_field(told, *field);
             *self.repaired.entry((told, *field, label)).or_default() += 1;
+            self.last.repaired.push((told, *field, label));
         }
         corrections
     }

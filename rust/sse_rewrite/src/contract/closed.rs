@@ -32,6 +32,10 @@ impl<O: Observer> Engine<O> {
         let found = self.find(names, |kind| kind == identity.kind);
         match found {
             Some(Ref::Waiting(key)) => return self.close_waiting(key, index, item, number),
+            Some(Ref::Item(at)) if self.closes_repetition(at, item) => {
+                self.observer.dropped(Some(identity));
+                return Ok(self.dropped());
+            }
             Some(Ref::Item(at)) if self.items.get(at).is_some_and(|item| !item.is_closed()) => {
                 self.show(at, identity);
                 let mut changes = Changes::default();
@@ -93,6 +97,20 @@ impl<O: Observer> Engine<O> {
         let events = self.events_of(at, item).announce_with_content(&json);
         steps.extend(events.into_iter().map(Planned::Insert));
         self.keep(at, json)
+    }
+
+    /// Whether a close that says nothing is that of a repeated announcement, not of the open item
+    /// at `at`, which has said something.
+    fn closes_repetition(&mut self, at: usize, closed: &Item) -> bool {
+        let Some(item) = self.items.get_mut(at).filter(|item| item.is_open()) else {
+            return false;
+        };
+        let is_blank = closed.payload.empty && !closed.payload.encrypted;
+        let is_repetition = item.is_repeated && is_blank && item.said.says_anything();
+        if is_repetition {
+            item.is_repeated = false;
+        }
+        is_repetition
     }
 
     /// Whether the item at `at`, which is closed, is closed again with nothing new.

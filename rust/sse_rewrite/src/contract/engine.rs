@@ -71,7 +71,7 @@ use crate::contract::inserted::Inserted;
 use crate::contract::item_state::ItemState;
 use crate::contract::observer::{NoObserver, Observer};
 use crate::contract::policy::{GaveUp, Policy};
-use crate::contract::report::{Change, Repaired, Report};
+use crate::contract::report::{Change, Repaired, Report, Told};
 use crate::contract::sequence::Sequence;
 use crate::contract::waiting::Waiting;
 
@@ -131,6 +131,16 @@ pub struct Engine<O = NoObserver> {
     pub(super) report: Report,
     pub(super) repaired: Repaired,
     inserted: BTreeMap<&'static str, u64>,
+    /// What was counted for the last event.
+    pub(super) last: Counted,
+}
+
+/// What was counted for one event, so that it can be taken back.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    before: Report,
+    pub(super) repaired: Vec<(Told, Field, &'static str)>,
+    inserted: Vec<&'static str>,
 }
 
 /// What was decided for one event, without numbers.
@@ -205,6 +215,7 @@ impl<O: Observer> Engine<O> {
             report: Report::default(),
             repaired: Repaired::default(),
             inserted: BTreeMap::new(),
+            last: Counted::default(),
         }
     }
 
@@ -215,8 +226,31 @@ impl<O: Observer> Engine<O> {
     /// [`GaveUp`] where a limit of the policy is passed. The stream is to pass as it came from
     /// there on, what waits first.
     pub fn take(&mut self, event: &Event, number: Option<u64>) -> Result<Action, GaveUp> {
+        self.begin_count();
         let draft = self.decide(event, number)?;
         Ok(self.numbered(draft, number))
+    }
+
+    /// What was counted for the last event is not: it was not sent as was decided.
+    pub fn take_back_counts(&mut self) {
+        let last = std::mem::take(&mut self.last);
+        self.report = last.before;
+        for field in last.repaired {
+            if let Some(count) = self.repaired.get_mut(&field) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        for event_type in last.inserted {
+            if let Some(count) = self.inserted.get_mut(event_type) {
+                *count = count.saturating_sub(1);
+            }
+        }
+    }
+
+    pub(super) fn begin_count(&mut self) {
+        self.last.before = self.report;
+        self.last.repaired.clear();
+        self.last.inserted.clear();
     }
 
     /// The stream has ended: what is still to be sent.
@@ -385,6 +419,7 @@ impl<O: Observer> Engine<O> {
             steps.push(match step {
                 Planned::Insert(event) => {
                     *self.inserted.entry(event.event_type).or_default() += 1;
+                    self.last.inserted.push(event.event_type);
                     let number = before.map(|before| self.sequence.inserted(before));
                     Step::Insert(event, number)
                 }

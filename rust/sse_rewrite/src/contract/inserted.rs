@@ -102,7 +102,7 @@ impl ItemEvents<'_> {
         let Some(content) = self.content(text, &Said::default()) else {
             return vec![self.item("response.output_item.added", text)];
         };
-        let mut events = vec![self.item("response.output_item.added", &self.blank())];
+        let mut events = vec![self.item("response.output_item.added", &self.blank_of(text))];
         events.extend(content);
         events
     }
@@ -160,6 +160,22 @@ impl ItemEvents<'_> {
             text += r#","status":"in_progress""#;
         }
         text + "}"
+    }
+
+    /// The item before its content, with the names that the whole item has as empty.
+    ///
+    /// What is empty names nothing, but clients ask for it: vLLM calls a tool without a name where
+    /// the model wrote none.
+    fn blank_of(&self, item: &str) -> String {
+        let mut blank = self.blank();
+        for field in Field::ALL {
+            let text = scan::member_text(item.as_bytes(), field.key());
+            let is_there = scan::member(blank.as_bytes(), field.key()).is_some();
+            if text.is_some_and(|text| text.is_empty()) && !is_there {
+                blank.insert_str(1, &format!(r#""{}":"","#, field.key()));
+            }
+        }
+        blank
     }
 
     /// What is owed of each part: that it is opened, its text, that it is closed.

@@ -27,6 +27,8 @@ pub(crate) struct ItemState {
     pub(crate) server_index: Option<u64>,
     /// Whether the server announced it, as against an event of it that came unannounced.
     pub(crate) by_server: bool,
+    /// Whether a repeated announcement of it was dropped, whose close may come.
+    pub(crate) is_repeated: bool,
     /// Whether it was announced before the stream was joined: its beginning is not known.
     pub(crate) is_joined: bool,
     /// Its place in the order in which the server began its items.
@@ -51,6 +53,7 @@ impl ItemState {
             life: Life::Open,
             server_index,
             by_server: false,
+            is_repeated: false,
             is_joined: false,
             arrival,
             json: Vec::new(),

@@ -23,6 +23,7 @@ impl<O: Observer> Engine<O> {
     ///
     /// [`GaveUp`] where a limit of the policy is passed.
     pub fn reconcile(&mut self, failed: bool, output: &[Item]) -> Result<Vec<Listed>, GaveUp> {
+        self.begin_count();
         let mut draft = self.end(failed, output)?;
         let listed = match &mut draft.this {
             Fate::Send(changes) => changes.output.take(),
@@ -49,6 +50,7 @@ impl<O: Observer> Engine<O> {
     ///
     /// [`GaveUp`] where a limit of the policy is passed.
     pub fn break_off(&mut self) -> Result<Action, GaveUp> {
+        self.begin_count();
         let mut draft = Draft::default();
         self.settle_waiting(false, &mut draft.steps)?;
         for at in 0..self.items.len() {
