@@ -162,7 +162,7 @@ impl Fault {
         }
     }
 
-    /// Whether the rewriter mends it.
+    /// Whether the rewriter mends it, as a rule.
     #[must_use]
     pub const fn is_mended(self) -> bool {
         !matches!(
@@ -209,6 +209,7 @@ pub(crate) struct Found {
     pub(crate) field: Option<&'static str>,
     pub(crate) announced: Option<String>,
     pub(crate) said: Option<String>,
+    pub(crate) is_mended: bool,
 }
 
 impl Found {
@@ -221,6 +222,7 @@ impl Found {
             field: None,
             announced: None,
             said: None,
+            is_mended: fault.is_mended(),
         }
     }
 
@@ -334,6 +336,7 @@ impl Found {
         let anywhere = self.fault != Fault::Identity;
         breach.fault == self.fault
             && (anywhere || breach.telling == self.telling)
+            && breach.mended == self.is_mended
             && breach.output_index == self.slot
             && breach.field == self.field
             && breach.announced == self.announced

@@ -62,7 +62,7 @@ impl Findings {
             times: 0,
             response,
             output_index: found.slot,
-            mended: found.fault.is_mended(),
+            mended: found.is_mended,
             sentence: found.sentence(),
             telling: found.telling,
             item_type: found.kind,

@@ -145,9 +145,10 @@ impl Observer for Recorder {
         self.find(Fault::Unannounced, index, |found| found);
     }
 
-    fn unusable(&mut self, index: usize, missing: Field) {
-        self.find(Fault::Unusable, index, |found| {
-            found.field(missing.key(), None::<&str>, None::<&str>)
+    fn unusable(&mut self, index: usize, missing: Field, is_mended: bool) {
+        self.find(Fault::Unusable, index, |found| Found {
+            is_mended,
+            ..found.field(missing.key(), None::<&str>, None::<&str>)
         });
     }
 

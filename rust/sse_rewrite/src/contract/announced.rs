@@ -30,7 +30,9 @@ impl<O: Observer> Engine<O> {
         let identity = &item.identity;
         self.check(identity)?;
         let names = Names::of_item(index, identity);
-        let found = self.find_live(names, &|kind| kind == identity.kind);
+        let found = self.find_named(names, |found| {
+            self.is_live(found) && self.is_of(found, |kind| kind == identity.kind)
+        });
         match found.filter(|found| self.is_announced_again(*found, index, item)) {
             Some(Ref::Waiting(key)) => return self.announced_late(key, index, item, number),
             Some(Ref::Item(at)) if self.adds_nothing(at, item) => {
@@ -75,7 +77,7 @@ impl<O: Observer> Engine<O> {
         if self.is_joined || self.phase == Phase::Failed {
             return false;
         }
-        missing(identity).is_some() || !self.repeatable_by(identity).is_empty()
+        missing(identity).is_some() || self.repeatable_by(identity).next().is_some()
     }
 
     /// Whether an announcement of the open item at `at` says nothing that it has not said, or
@@ -118,10 +120,11 @@ impl<O: Observer> Engine<O> {
             if adds {
                 item.opening = again.payload;
                 if let Some(text) = again.text() {
-                    item.said.text.restart(&text);
+                    item.said.restart(&text);
                 }
             }
         }
+        self.hold(at);
         if self.by_index.len() > self.policy.max_items {
             return Err(GaveUp::TooManyItems);
         }
@@ -229,6 +232,7 @@ impl<O: Observer> Engine<O> {
         self.answer_to(at, &identity);
         item.identity = identity;
         self.items.push(item);
+        self.open.insert(at);
         self.place(Ref::Item(at), index);
         Ok(at)
     }

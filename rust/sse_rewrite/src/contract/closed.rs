@@ -3,6 +3,7 @@
 use crate::contract::catalogue::{Role, item_type};
 use crate::contract::engine::{Draft, Engine, Phase, Planned, Ref};
 use crate::contract::event::{Changes, Fate, Target, Value};
+use crate::contract::identity::Identity;
 use crate::contract::item::Item;
 use crate::contract::lookup::Names;
 use crate::contract::observer::Observer;
@@ -31,7 +32,9 @@ impl<O: Observer> Engine<O> {
         let names = Names::of_item(index, identity);
         let found = self.find(names, |kind| kind == identity.kind);
         match found {
-            Some(Ref::Waiting(key)) => return self.close_waiting(key, index, item, number),
+            Some(Ref::Waiting(key)) if self.is_close_of_waiting(key, item) => {
+                return self.close_waiting(key, index, item, number);
+            }
             Some(Ref::Item(at)) if self.closes_repetition(at, item) => {
                 self.observer.dropped(Some(identity));
                 return Ok(self.dropped());
@@ -60,13 +63,8 @@ impl<O: Observer> Engine<O> {
         let is_client_call = item_type(&identity.kind).role == Role::ClientCall;
         if is_client_call && !self.is_joined {
             let mut waiting = Waiting::new(identity.clone(), index);
-            // What comes after the close of a call is a call of its own, by the same name.
-            if let Some(Ref::Item(at)) = found
-                && let Some(first) = self.items.get(at)
-            {
-                let (name, call_id) = (&first.identity.name, &first.server.call_id);
-                waiting.seen.name = waiting.seen.name.or_else(|| name.clone());
-                waiting.seen.call_id = waiting.seen.call_id.or_else(|| call_id.clone());
+            if let Some(found) = found {
+                self.name_after(found, &mut waiting.seen);
             }
             let key = self.wait(waiting)?;
             return self.close_waiting(key, index, item, number);
@@ -78,6 +76,30 @@ impl<O: Observer> Engine<O> {
         self.close(at, index, item, &mut changes)?;
         draft.this = Fate::Send(changes);
         Ok(draft)
+    }
+
+    /// Whether a close of the waiting call `key` is its own, or repeats that.
+    fn is_close_of_waiting(&self, key: u64, item: &Item) -> bool {
+        let waiting = self.waiting.get(&key);
+        waiting.is_some_and(|waiting| !waiting.is_closed || waiting.has_said(&item.payload))
+    }
+
+    /// What comes after the close of a call is a call of its own, by the same name.
+    pub(super) fn name_after(&self, closed: Ref, seen: &mut Identity) {
+        let names = match closed {
+            Ref::Item(at) => self
+                .items
+                .get(at)
+                .map(|first| (&first.identity.name, &first.server.call_id)),
+            Ref::Waiting(key) => self
+                .waiting
+                .get(&key)
+                .map(|first| (&first.seen.name, &first.seen.call_id)),
+        };
+        if let Some((name, call_id)) = names {
+            seen.name = seen.name.take().or_else(|| name.clone());
+            seen.call_id = seen.call_id.take().or_else(|| call_id.clone());
+        }
     }
 
     /// Inserts the announcement and the content of an item that nobody announced.
@@ -142,7 +164,9 @@ impl<O: Observer> Engine<O> {
             Some(Ok(closed)) => closed,
             _ => item,
         };
-        self.shut(at, closed);
+        if self.shut(at, closed, O::LISTENS) {
+            self.observer.closed_otherwise(at);
+        }
         self.send_item(at, index, closed, Told::Done, changes)?;
         if let Some((content, _)) = restored {
             self.count(Change::TextRestored);
@@ -151,14 +175,14 @@ impl<O: Observer> Engine<O> {
         Ok(())
     }
 
-    /// The item at `at` is closed with what `item` says.
-    pub(super) fn shut(&mut self, at: usize, item: &Item) {
+    /// The item at `at` is closed with what `item` says; returns whether that is another text than
+    /// it streamed, if anybody listens.
+    pub(super) fn shut(&mut self, at: usize, item: &Item, listens: bool) -> bool {
         let Some(open) = self.items.get_mut(at) else {
-            return;
+            return false;
         };
-        self.held = self.held.saturating_sub(open.said.len());
-        if open.close(item, O::LISTENS) {
-            self.observer.closed_otherwise(at);
-        }
+        self.open.remove(&at);
+        self.held = self.held.saturating_sub(open.said.counted());
+        open.close(item, listens)
     }
 }

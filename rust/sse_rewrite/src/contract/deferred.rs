@@ -2,24 +2,12 @@
 //! repeat another call (C11, C12).
 
 use crate::contract::engine::{Draft, Engine, MAX_WAITING, Planned, Ref};
-use crate::contract::event::{Changes, Fate};
-use crate::contract::identity::Identity;
+use crate::contract::event::Fate;
 use crate::contract::item::Item;
 use crate::contract::observer::Observer;
 use crate::contract::policy::GaveUp;
-use crate::contract::report::Change;
-use crate::contract::waiting::{Deferred, Kept, Waiting, missing};
-
-/// What a call under a taken `call_id` turns out to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Repetition {
-    /// The call that was there first, again.
-    Yes(usize),
-    /// A call of its own.
-    No,
-    /// It does not show yet.
-    Undecided,
-}
+use crate::contract::repetition::Repetition;
+use crate::contract::waiting::{Deferred, Kept, Waiting};
 
 impl<O: Observer> Engine<O> {
     /// A call waits from now on; returns its key.
@@ -41,7 +29,6 @@ impl<O: Observer> Engine<O> {
         number: Option<u64>,
     ) -> Result<Draft, GaveUp> {
         let ticket = self.arrive();
-        self.count(Change::Deferred);
         self.observer.waits(ticket, false);
         let mut draft = Draft {
             this: Fate::Wait(ticket),
@@ -51,6 +38,7 @@ impl<O: Observer> Engine<O> {
             return Ok(draft);
         };
         self.held += event.len();
+        self.deferred += 1;
         waiting.events.push(Deferred {
             ticket,
             number,
@@ -63,8 +51,7 @@ impl<O: Observer> Engine<O> {
                 Repetition::Undecided => {}
             }
         }
-        let waits = self.waiting.values().map(|waiting| waiting.events.len());
-        if waits.sum::<usize>() > MAX_WAITING || self.held > self.policy.max_held_bytes {
+        if self.deferred > MAX_WAITING || self.held > self.policy.max_held_bytes {
             self.release_all(&mut draft.steps)?;
         }
         Ok(draft)
@@ -91,7 +78,7 @@ impl<O: Observer> Engine<O> {
         self.defer(key, Kept::Announced { index, json }, number)
     }
 
-    /// The close of a call that waits.
+    /// The close of a call that waits, or one that repeats it.
     pub(super) fn close_waiting(
         &mut self,
         key: u64,
@@ -100,227 +87,53 @@ impl<O: Observer> Engine<O> {
         number: Option<u64>,
     ) -> Result<Draft, GaveUp> {
         if let Some(waiting) = self.waiting.get_mut(&key) {
-            waiting.is_closed = true;
-            waiting.read(item);
+            if waiting.is_closed {
+                waiting.seen.fill_from(&item.identity);
+            } else {
+                waiting.is_closed = true;
+                waiting.read(item);
+            }
         }
         let json = item.json.to_vec();
         self.defer(key, Kept::Closed { index, json }, number)
     }
 
-    /// The announced calls that one of this identity may repeat.
-    pub(super) fn repeatable_by(&self, identity: &Identity) -> Vec<usize> {
-        let Some(call_id) = identity.call_id.as_deref() else {
-            return Vec::new();
-        };
-        let owners = self.call_ids.owners(call_id).iter().copied();
-        owners
-            .filter(|&at| {
-                self.items.get(at).is_some_and(|first| {
-                    let first = &first.identity;
-                    let same_name = identity.name.is_none() || first.name == identity.name;
-                    first.kind == identity.kind && same_name
-                })
-            })
-            .collect()
-    }
-
-    /// Whether a waiting call repeats another.
-    fn repetition(&self, key: u64) -> Repetition {
-        let Some(waiting) = self.waiting.get(&key) else {
-            return Repetition::No;
-        };
-        let candidates = self.repeatable_by(&waiting.seen);
-        let candidates = || {
-            candidates
-                .iter()
-                .filter_map(|&at| Some((at, self.items.get(at)?)))
-        };
-        if waiting.is_closed {
-            let says = waiting.says();
-            let mut same = candidates().filter(|(_, first)| first.has_said(&says));
-            return same
-                .next()
-                .map_or(Repetition::No, |(at, _)| Repetition::Yes(at));
-        }
-        let said = waiting.said();
-        if candidates().any(|(_, first)| first.may_have_said(&said)) {
-            Repetition::Undecided
-        } else {
-            Repetition::No
-        }
-    }
-
-    /// A call that repeats the one at `first` is not sent; its ids lead to that.
-    fn discard(&mut self, key: u64, first: usize, steps: &mut Vec<Planned>) {
-        let Some(waiting) = self.waiting.remove(&key) else {
-            return;
-        };
-        for deferred in waiting.events {
-            self.held = self.held.saturating_sub(deferred.event.len());
-            self.observer.waits(deferred.ticket, true);
-            let item = matches!(deferred.event, Kept::Scoped(_));
-            self.observer.dropped((!item).then_some(&waiting.seen));
-            self.count(Change::Dropped);
-            steps.push(Planned::Discard(deferred.ticket));
-        }
-        self.observer.returns();
-        self.answer_to(first, &waiting.seen);
-        self.replace(key, first);
-    }
-
-    /// Announces a call that has waited, and sends what has waited with it.
-    pub(super) fn release(&mut self, key: u64, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
-        let Some(mut waiting) = self.waiting.remove(&key) else {
-            return Ok(());
-        };
-        // A call that was announced without what it needs keeps its place in the order.
-        let at = self.insert_item(waiting.server_index, &waiting.seen)?;
-        if let Some(item) = self.items.get_mut(at) {
-            item.arrival = key;
-        }
-        self.replace(key, at);
-        let first = waiting
-            .events
-            .iter()
-            .position(|deferred| matches!(deferred.event, Kept::Announced { .. }));
-        match first {
-            Some(first) => {
-                let announcement = waiting.events.remove(first);
-                self.release_event(at, announcement, steps)?;
-            }
-            None if waiting.is_closed && waiting.events.len() == 1 => {
-                if let Some(Kept::Closed { json, .. }) =
-                    waiting.events.first().map(|deferred| &deferred.event)
-                    && let Ok(item) = Item::read(json)
-                {
-                    self.insert_whole(at, &item, steps)?;
-                }
-            }
-            None => self.insert_announcement(at, steps)?,
-        }
-        for deferred in waiting.events {
-            self.release_event(at, deferred, steps)?;
-        }
-        self.observer.returns();
-        Ok(())
-    }
-
-    /// Sends an event that has waited, as one of the item at `at`.
-    fn release_event(
-        &mut self,
-        at: usize,
-        deferred: Deferred,
-        steps: &mut Vec<Planned>,
-    ) -> Result<(), GaveUp> {
-        self.held = self.held.saturating_sub(deferred.event.len());
-        self.observer.waits(deferred.ticket, true);
-        let mut changes = Changes::default();
-        let mut is_sent = true;
-        let is_open = self.items.get(at).is_some_and(|item| item.is_open());
-        match &deferred.event {
-            Kept::Announced { index, json } => {
-                let item = Item::read(json);
-                match item {
-                    Ok(item) if !self.is_announced(at) => {
-                        if let Some(missing) = missing(&item.identity) {
-                            self.observer.unusable(at, missing);
-                        }
-                        self.announce_as(at, *index, &item, &mut changes)?;
-                    }
-                    _ => {
-                        self.observer.dropped(None);
-                        is_sent = false;
-                    }
-                }
-            }
-            Kept::Scoped(event) => {
-                let event = event.event();
-                match event.scope() {
-                    Some(scope) if is_open => {
-                        self.send_scoped(at, &event, &scope, steps, &mut changes);
-                    }
-                    _ => is_sent = false,
-                }
-            }
-            Kept::Closed { index, json } => match Item::read(json) {
-                Ok(item) if is_open => self.close(at, *index, &item, &mut changes)?,
-                _ => is_sent = false,
-            },
-        }
-        steps.push(if is_sent {
-            Planned::Release {
-                ticket: deferred.ticket,
-                number: deferred.number,
-                changes,
-            }
-        } else {
-            self.count(Change::Dropped);
-            Planned::Discard(deferred.ticket)
-        });
-        Ok(())
-    }
-
-    fn is_announced(&self, at: usize) -> bool {
-        self.items.get(at).is_some_and(|item| item.by_server)
-    }
-
     /// The limit is reached: all that waits is sent, as it came.
     fn release_all(&mut self, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
-        let keys: Vec<u64> = self.waiting.keys().copied().collect();
-        keys.into_iter()
-            .try_for_each(|key| self.release(key, steps))
+        let (named, unnamed) = self.waiting_keys();
+        let mut keys = named.into_iter().chain(unnamed);
+        keys.try_for_each(|key| self.release(key, steps))
     }
 
-    /// Nothing more will show what the waiting calls are: a repetition is discarded, and what
-    /// says something is released. With `named_only`, calls that still lack a name go on waiting.
-    pub(super) fn settle_waiting(
-        &mut self,
-        named_only: bool,
-        steps: &mut Vec<Planned>,
-    ) -> Result<(), GaveUp> {
-        let keys: Vec<u64> = self.waiting.keys().copied().collect();
-        for key in keys {
-            let is_named = self
-                .waiting
-                .get(&key)
-                .is_some_and(|one| one.missing().is_none());
-            if is_named || !named_only {
-                match self.repetition_at_end(key) {
-                    Some(first) => self.discard(key, first, steps),
-                    None => self.release(key, steps)?,
-                }
-            }
+    /// Nothing more comes: a call that repeats another is discarded, and one that says something
+    /// is sent. Calls that still lack a name come last.
+    pub(super) fn settle_waiting(&mut self, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
+        let (named, unnamed) = self.waiting_keys();
+        let mut keys = named.into_iter().chain(unnamed);
+        keys.try_for_each(|key| self.settle_one(key, steps))
+    }
+
+    /// The same of calls that have a name.
+    pub(super) fn settle_named(&mut self, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
+        let (named, _) = self.waiting_keys();
+        let mut keys = named.into_iter();
+        keys.try_for_each(|key| self.settle_one(key, steps))
+    }
+
+    fn settle_one(&mut self, key: u64, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
+        match self.repetition_at_end(key) {
+            Some(first) => self.discard(key, first, steps),
+            None => self.release(key, steps)?,
         }
         Ok(())
     }
 
-    /// The call that a waiting one repeats, when nothing more of it can come.
-    fn repetition_at_end(&self, key: u64) -> Option<usize> {
-        let waiting = self.waiting.get(&key)?;
-        match self.repetition(key) {
-            Repetition::Yes(first) => Some(first),
-            Repetition::No => None,
-            Repetition::Undecided => {
-                let said = waiting.said();
-                let mut candidates = self.repeatable_by(&waiting.seen).into_iter();
-                candidates.find(|&at| {
-                    let first = self.items.get(at);
-                    first.is_some_and(|first| first.begins_with(&said))
-                })
-            }
-        }
-    }
-
-    /// What was placed as waiting is an item now.
-    fn replace(&mut self, key: u64, at: usize) {
-        for there in self.by_index.values_mut() {
-            let is_there = there.contains(&Ref::Item(at));
-            there.retain(|found| *found != Ref::Waiting(key) || !is_there);
-            for found in there {
-                if *found == Ref::Waiting(key) {
-                    *found = Ref::Item(at);
-                }
-            }
-        }
+    /// The calls that wait and have what a client needs to run them, and those that do not.
+    fn waiting_keys(&self) -> (Vec<u64>, Vec<u64>) {
+        let waiting = self.waiting.iter();
+        let (named, unnamed): (Vec<_>, Vec<_>) =
+            waiting.partition(|(_, waiting)| waiting.missing().is_none());
+        let keys = |waiting: Vec<(&u64, &Waiting)>| waiting.iter().map(|(key, _)| **key).collect();
+        (keys(named), keys(unnamed))
     }
 }

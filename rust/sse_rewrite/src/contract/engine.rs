@@ -62,7 +62,7 @@
 //! # Ok::<(), sse_rewrite::GaveUp>(())
 //! ```
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::contract::event::{Action, Changes, Event, Fate, Run, Step, Ticket};
 use crate::contract::identity::{Field, Identity};
@@ -109,6 +109,8 @@ pub struct Engine<O = NoObserver> {
     pub(super) response_id: String,
     /// The announced items; an item's position is its `output_index`.
     pub(super) items: Vec<ItemState>,
+    /// Which of them are open.
+    pub(super) open: BTreeSet<usize>,
     /// The calls that wait, by their arrival.
     pub(super) waiting: BTreeMap<u64, Waiting>,
     /// Which items the server has sent under an `output_index`.
@@ -122,8 +124,12 @@ pub struct Engine<O = NoObserver> {
     pub(super) sequence: Sequence,
     /// The number to expect next, where events have numbers.
     next_number: Option<u64>,
-    /// How many items and tickets there have been.
+    /// How many items, tickets and events that were sent there have been.
     pub(super) arrivals: u64,
+    /// The last of them that was sent.
+    pub(super) last_sent: u64,
+    /// How many events wait.
+    pub(super) deferred: usize,
     /// How many bytes are held.
     pub(super) held: usize,
     /// What a reconciled terminal event is sent with.
@@ -200,6 +206,7 @@ impl<O: Observer> Engine<O> {
             observer,
             response_id: String::new(),
             items: Vec::new(),
+            open: BTreeSet::new(),
             waiting: BTreeMap::new(),
             by_index: HashMap::new(),
             ids: IdRegistry::default(),
@@ -210,6 +217,8 @@ impl<O: Observer> Engine<O> {
             sequence: Sequence::default(),
             next_number: None,
             arrivals: 0,
+            last_sent: 0,
+            deferred: 0,
             held: 0,
             reconciled: None,
             report: Report::default(),
@@ -228,7 +237,11 @@ impl<O: Observer> Engine<O> {
     pub fn take(&mut self, event: &Event, number: Option<u64>) -> Result<Action, GaveUp> {
         self.begin_count();
         let draft = self.decide(event, number)?;
-        Ok(self.numbered(draft, number))
+        let action = self.numbered(draft, number);
+        if matches!(action.this, Fate::Send(_)) {
+            self.last_sent = self.arrive();
+        }
+        Ok(action)
     }
 
     /// What was counted for the last event is not: it was not sent as was decided.
@@ -260,7 +273,7 @@ impl<O: Observer> Engine<O> {
     /// As [`Engine::take`].
     pub fn finish(&mut self) -> Result<Action, GaveUp> {
         let mut draft = Draft::default();
-        self.settle_waiting(false, &mut draft.steps)?;
+        self.settle_waiting(&mut draft.steps)?;
         Ok(self.numbered(draft, None))
     }
 
@@ -269,6 +282,7 @@ impl<O: Observer> Engine<O> {
     /// Returns the number to send it under.
     pub fn continue_run(&mut self, run: Run, raw_text: &[u8], number: Option<u64>) -> Option<u64> {
         self.say(run, raw_text);
+        self.last_sent = self.arrive();
         let number = number?;
         self.note_number(number);
         self.next_number = Some(number.saturating_add(1));
@@ -280,10 +294,9 @@ impl<O: Observer> Engine<O> {
         let Some(item) = self.items.get_mut(run.item) else {
             return;
         };
-        let text = run.spot.and_then(|spot| item.said.text_at(spot));
-        if let Some(text) = text {
-            text.add(raw_text);
-            self.hold(run.item, raw_text.len());
+        if let Some(spot) = run.spot {
+            item.said.add_more(spot, raw_text);
+            self.hold(run.item);
         }
     }
 
@@ -350,7 +363,7 @@ impl<O: Observer> Engine<O> {
                 let mut draft = Draft::default();
                 if self.phase != Phase::Ended {
                     self.phase = Phase::Failed;
-                    self.settle_waiting(false, &mut draft.steps)?;
+                    self.settle_waiting(&mut draft.steps)?;
                 }
                 Ok(draft)
             }
@@ -377,6 +390,7 @@ impl<O: Observer> Engine<O> {
         // Nothing of the last response is remembered, its ids included.
         self.response_id = response_id.unwrap_or_default().to_owned();
         self.items.clear();
+        self.open.clear();
         self.by_index.clear();
         self.ids = IdRegistry::default();
         self.call_ids = IdRegistry::default();
@@ -480,14 +494,16 @@ impl<O: Observer> Engine<O> {
         Ok(())
     }
 
-    /// Counts bytes that an open item has said; beyond the limit they are given up.
-    pub(super) fn hold(&mut self, index: usize, bytes: usize) {
+    /// Counts the bytes of what the open item at `index` has said; beyond the limit they are
+    /// given up.
+    pub(super) fn hold(&mut self, index: usize) {
         let Some(item) = self.items.get_mut(index) else {
             return;
         };
-        self.held += bytes;
+        let before = item.said.counted();
+        self.held = (self.held + item.said.count()).saturating_sub(before);
         if self.held > self.policy.max_held_bytes && !item.said.has_overflowed() {
-            self.held = self.held.saturating_sub(item.said.len());
+            self.held = self.held.saturating_sub(item.said.counted());
             item.said.overflow();
         }
     }

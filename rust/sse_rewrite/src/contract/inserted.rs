@@ -241,10 +241,10 @@ impl ItemEvents<'_> {
         said: &Said,
     ) -> Vec<Inserted> {
         let mut events = Vec::new();
-        if !is_string(text) || said.text.is_whole() {
+        if !is_string(text) || said.text().is_whole() {
             return events;
         }
-        if let Some(rest) = said.text.rest(text) {
+        if let Some(rest) = said.text().rest(text) {
             events.push(self.scoped(names.delta, &format!(r#","delta":{rest}"#)));
         }
         events.push(self.scoped(names.done, &format!(r#","{key}":{text}{more}"#)));

@@ -1,5 +1,7 @@
 //! One announced item: what it is called, where it is in its life, and what it has said.
 
+use std::borrow::Cow;
+
 use crate::contract::identity::Identity;
 use crate::contract::item::{Item, Payload};
 use crate::contract::said::Said;
@@ -43,6 +45,8 @@ pub(crate) struct ItemState {
     pub(crate) payloads: Vec<Payload>,
     /// The text that a call streamed, where its close has another.
     streamed_text: Option<String>,
+    /// The text that a call was closed with, once that was asked for.
+    closed_text: Option<String>,
 }
 
 impl ItemState {
@@ -61,6 +65,7 @@ impl ItemState {
             said: Said::default(),
             payloads: Vec::new(),
             streamed_text: None,
+            closed_text: None,
         }
     }
 
@@ -110,27 +115,18 @@ impl ItemState {
         said.any(|said| said.digest == other.digest && (said.empty == other.empty))
     }
 
-    /// Whether the text of a call, as far as it has come, may be one that this call has said.
-    pub(crate) fn may_have_said(&self, beginning: &str) -> bool {
+    /// The texts that a call has said: that of its close, or up to now, and another that it
+    /// streamed before. `None` stands for one that is not known.
+    pub(crate) fn call_texts(&mut self) -> (Option<&str>, Option<&str>) {
         if self.is_open() {
-            let said = self.said.text.decoded();
-            // What is open may still grow.
-            return said.starts_with(beginning) || beginning.starts_with(&*said);
+            let is_known = self.said.is_known();
+            return (Some(self.said.text_so_far()).filter(|_| is_known), None);
         }
-        let closed = Item::read(&self.json).ok().and_then(|item| item.text());
-        let streamed = self.streamed_text.as_deref();
-        closed
-            .as_deref()
-            .is_none_or(|text| text.starts_with(beginning))
-            || streamed.is_some_and(|text| text.starts_with(beginning))
-    }
-
-    /// Whether the text of a call begins with `text`.
-    pub(crate) fn begins_with(&self, text: &str) -> bool {
-        if self.is_open() {
-            return self.said.text.decoded().starts_with(text);
+        if self.closed_text.is_none() {
+            let closed = Item::read(&self.json).ok().and_then(|item| item.text());
+            self.closed_text = closed.map(Cow::into_owned);
         }
-        self.may_have_said(text)
+        (self.closed_text.as_deref(), self.streamed_text.as_deref())
     }
 
     /// Whether a closed call has streamed `text`, which its close has not.
@@ -173,7 +169,7 @@ impl ItemState {
                 self.payloads.push(said);
             }
             if let Some(closed) = item.text() {
-                let text = self.said.text.decoded();
+                let text = self.said.text().decoded();
                 let is_another = !text.is_empty() && text != closed;
                 self.streamed_text = is_another.then(|| text.into_owned());
             }

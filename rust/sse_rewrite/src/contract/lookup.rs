@@ -11,6 +11,7 @@ use crate::contract::item::Item;
 use crate::contract::item_state::{ItemState, Life};
 use crate::contract::observer::Observer;
 use crate::contract::policy::GaveUp;
+use crate::contract::waiting::Waiting;
 
 /// What an event names its item by.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,85 +34,70 @@ impl<'a> Names<'a> {
 impl<O: Observer> Engine<O> {
     /// The item that an event is about; one that is open or waits where there is any.
     pub(super) fn find(&self, names: Names, fits: impl Fn(&str) -> bool) -> Option<Ref> {
-        self.find_live(names, &fits)
-            .or_else(|| self.find_closed(names, &fits))
+        let is_live = |found| self.is_live(found) && self.is_of(found, &fits);
+        self.find_named(names, is_live)
+            .or_else(|| self.last_live(names.index, &fits))
+            .or_else(|| self.find_named(names, |found| self.is_of(found, &fits)))
     }
 
-    /// An item that is not closed.
-    pub(super) fn find_live(&self, names: Names, fits: &dyn Fn(&str) -> bool) -> Option<Ref> {
-        let is_live = |found: &Ref| match *found {
-            Ref::Waiting(_) => true,
-            Ref::Item(index) => self.items.get(index).is_some_and(|item| !item.is_closed()),
+    /// The item that an event names and that fits: by `call_id`, else by `id`, else by index.
+    ///
+    /// Of several it is the newest that the server placed at the index, or else the newest.
+    pub(super) fn find_named(&self, names: Names, fits: impl Fn(Ref) -> bool) -> Option<Ref> {
+        let choose = |items: &[usize], is_named: &dyn Fn(&Waiting) -> bool| {
+            let waiting = self.waiting.iter().rev();
+            let waiting = waiting.filter(|(_, waiting)| is_named(waiting));
+            let items = items.iter().rev().map(|&at| Ref::Item(at));
+            self.choose(
+                waiting.map(|(&key, _)| Ref::Waiting(key)).chain(items),
+                names.index,
+                &fits,
+            )
         };
-        let all = self.named(names, fits);
-        for candidates in all {
-            let live: Vec<Ref> = candidates.into_iter().filter(is_live).collect();
-            if let Some(found) = self.choose(&live, names.index) {
-                return Some(found);
-            }
-        }
-        self.last_live(names.index, fits)
-    }
-
-    /// An item that is closed.
-    fn find_closed(&self, names: Names, fits: &dyn Fn(&str) -> bool) -> Option<Ref> {
-        let all = self.named(names, fits);
-        all.into_iter()
-            .find_map(|candidates| self.choose(&candidates, names.index))
-    }
-
-    /// The items that fit: by `call_id`, by `id`, by index.
-    fn named(&self, names: Names, fits: &dyn Fn(&str) -> bool) -> [Vec<Ref>; 3] {
-        let fitting = |found: &Ref| {
-            let kind = self.kind_of(*found);
-            kind.is_some_and(|kind| kind.is_empty() || fits(kind))
+        let by_call_id = |call_id| {
+            // Under a call_id that is taken, a call may be one of its own.
+            let is_named = |waiting: &Waiting| waiting.seen.call_id.as_deref() == Some(call_id);
+            choose(self.call_ids.owners(call_id), &is_named)
         };
-        let by_call_id = names.call_id.map_or_else(Vec::new, |call_id| {
-            let items = self.call_ids.owners(call_id).iter();
-            let items = items.map(|&index| Ref::Item(index));
-            let waiting = self.waiting.iter().filter(|(_, waiting)| {
-                // Under a call_id that is taken, a call may be one of its own.
-                waiting.seen.call_id.as_deref() == Some(call_id)
-            });
-            items
-                .chain(waiting.map(|(&key, _)| Ref::Waiting(key)))
-                .filter(fitting)
-                .collect()
-        });
-        let by_id = names.id.map_or_else(Vec::new, |id| {
+        let by_id = |id| {
             let mut owners = self.ids.owners(id);
             if owners.is_empty() {
                 // Some servers name a call by its call_id where its id belongs.
                 owners = self.call_ids.owners(id);
             }
-            let items = owners.iter().map(|&index| Ref::Item(index));
-            let waiting = self.waiting.iter().filter(|(_, waiting)| {
+            let is_named = |waiting: &Waiting| {
                 let seen = &waiting.seen;
                 seen.id.as_deref() == Some(id)
                     || (seen.id.is_none() && seen.call_id.as_deref() == Some(id))
-            });
-            items
-                .chain(waiting.map(|(&key, _)| Ref::Waiting(key)))
-                .filter(fitting)
-                .collect()
-        });
-        let by_index = names.index.map_or_else(Vec::new, |index| {
-            let there = self.by_index.get(&index).into_iter().flatten();
-            there.copied().filter(fitting).collect()
-        });
-        [by_call_id, by_id, by_index]
+            };
+            choose(owners, &is_named)
+        };
+        let by_index = |index| {
+            let there = self.by_index.get(&index)?;
+            self.choose(there.iter().rev().copied(), Some(index), &fits)
+        };
+        names
+            .call_id
+            .and_then(by_call_id)
+            .or_else(|| names.id.and_then(by_id))
+            .or_else(|| names.index.and_then(by_index))
     }
 
-    /// The one that is meant: the only one, or the newest at the index, or the newest.
-    fn choose(&self, candidates: &[Ref], index: Option<u64>) -> Option<Ref> {
-        let at_index = candidates.iter().rev().find(|found| {
-            index.is_some()
-                && match found {
-                    Ref::Item(item) => self.items.get(*item).and_then(|item| item.server_index),
-                    Ref::Waiting(key) => self.waiting.get(key).and_then(|call| call.server_index),
-                } == index
-        });
-        at_index.or_else(|| candidates.last()).copied()
+    /// Of the items that fit, newest first, the first that the server placed at `index`, or else
+    /// the first.
+    fn choose(
+        &self,
+        mut items: impl Iterator<Item = Ref>,
+        index: Option<u64>,
+        fits: &impl Fn(Ref) -> bool,
+    ) -> Option<Ref> {
+        let newest = items.find(|&found| fits(found))?;
+        let is_here = |found| index.is_some() && self.server_index(found) == index;
+        if index.is_none() || is_here(newest) {
+            return Some(newest);
+        }
+        let here = items.find(|&found| is_here(found) && fits(found));
+        Some(here.unwrap_or(newest))
     }
 
     /// The newest item that is not closed, of those at `index` where there is one.
@@ -119,30 +105,44 @@ impl<O: Observer> Engine<O> {
     /// Several items may be open at one index, where a server counts carelessly.
     fn last_live(&self, index: Option<u64>, fits: &dyn Fn(&str) -> bool) -> Option<Ref> {
         let here = |other: Option<u64>| index.is_none() || other.is_none() || other == index;
-        let waiting = self
-            .waiting
-            .iter()
-            .rev()
-            .find(|(_, waiting)| here(waiting.server_index) && fits(&waiting.seen.kind));
-        let item = self.items.iter().rposition(|item| {
-            here(item.server_index) && item.is_open() && fits(&item.identity.kind)
+        let mut waiting = self.waiting.iter().rev();
+        let waiting = waiting.find(|(_, waiting)| {
+            !waiting.is_closed && here(waiting.server_index) && fits(&waiting.seen.kind)
+        });
+        let mut open = self.open.iter().rev();
+        let item = open.find_map(|&at| {
+            let item = self.items.get(at)?;
+            (here(item.server_index) && fits(&item.identity.kind)).then_some((at, item))
         });
         match (waiting, item) {
-            (Some((&key, _)), Some(index)) => {
-                let item = self.items.get(index);
-                let is_older = item.is_some_and(|item| item.arrival < key);
-                Some(if is_older {
-                    Ref::Waiting(key)
-                } else {
-                    Ref::Item(index)
-                })
-            }
-            (Some((&key, _)), None) => Some(Ref::Waiting(key)),
-            (None, item) => item.map(Ref::Item),
+            (Some((&key, _)), Some((_, item))) if item.arrival < key => Some(Ref::Waiting(key)),
+            (_, Some((at, _))) => Some(Ref::Item(at)),
+            (waiting, None) => waiting.map(|(&key, _)| Ref::Waiting(key)),
         }
     }
 
-    /// The type of an item; an unseen one may be of any.
+    /// Whether an item is not closed.
+    pub(super) fn is_live(&self, found: Ref) -> bool {
+        match found {
+            Ref::Item(at) => self.items.get(at).is_some_and(|item| !item.is_closed()),
+            Ref::Waiting(key) => self.waiting.get(&key).is_some_and(|call| !call.is_closed),
+        }
+    }
+
+    /// Whether an item is of a type that fits; an unseen one may be of any.
+    pub(super) fn is_of(&self, found: Ref, fits: impl Fn(&str) -> bool) -> bool {
+        let kind = self.kind_of(found);
+        kind.is_some_and(|kind| kind.is_empty() || fits(kind))
+    }
+
+    fn server_index(&self, found: Ref) -> Option<u64> {
+        match found {
+            Ref::Item(at) => self.items.get(at)?.server_index,
+            Ref::Waiting(key) => self.waiting.get(&key)?.server_index,
+        }
+    }
+
+    /// The type of an item; that of an unseen one is empty.
     fn kind_of(&self, found: Ref) -> Option<&str> {
         match found {
             Ref::Item(index) => self.items.get(index).map(|item| &*item.identity.kind),
@@ -194,6 +194,7 @@ impl<O: Observer> Engine<O> {
         item.server = item.identity.clone();
         if !seen.kind.is_empty() {
             item.life = Life::Open;
+            self.open.insert(index);
         }
         self.answer_to(index, &seen);
     }

@@ -5,7 +5,7 @@
 //! | [`engine`] | the states, and the table of what happens in each |
 //! | [`event`] | what goes in and what comes out |
 //! | `announced`, `scoped`, `closed`, `terminal` | what happens on each kind of event |
-//! | `deferred` | calls that wait: when they are released, and when they repeat another |
+//! | `deferred`, `released`, `repetition` | calls that wait, how they are sent, and whether they repeat another |
 //! | `texts` | what open items say is remembered |
 //! | `lookup` | which item an event is about |
 //! | `item_state`, `said`, `parts` | one item: its life, what it has said, its parts |
@@ -31,6 +31,8 @@ pub mod observer;
 pub mod pairing;
 mod parts;
 pub mod policy;
+mod released;
+mod repetition;
 pub mod report;
 mod said;
 mod scoped;

@@ -45,8 +45,9 @@ pub trait Observer {
     /// The event is of an item that was never announced, of which it shows this.
     fn unannounced(&mut self, _index: usize, _seen: &Identity) {}
 
-    /// A call is announced without what a client needs to run it.
-    fn unusable(&mut self, _index: usize, _missing: Field) {}
+    /// A call is announced without what a client needs to run it, which is mended if it is named
+    /// later.
+    fn unusable(&mut self, _index: usize, _missing: Field, _is_mended: bool) {}
 
     /// The event has another `output_index` than its item.
     fn misplaced(&mut self, _index: usize, _said: Option<u64>, _item: &Identity) {}

@@ -60,6 +60,16 @@ pub fn pair(streamed: &[Candidate], rebuilt: &[Candidate]) -> Vec<Option<usize>>
     pairs.of_streamed
 }
 
+/// The same where an item of another type is another item.
+#[must_use]
+pub fn pair_alike(streamed: &[Candidate], rebuilt: &[Candidate]) -> Vec<Option<usize>> {
+    let mut pairs = Pairs::new(streamed, rebuilt);
+    pairs.by_identity_of_type();
+    pairs.by_payload();
+    pairs.by_key_in_gaps();
+    pairs.of_streamed
+}
+
 struct Pairs<'a> {
     streamed: &'a [Candidate<'a>],
     rebuilt: &'a [Candidate<'a>],
@@ -100,6 +110,17 @@ impl<'a> Pairs<'a> {
 
     /// Step 1: the same `call_id` on calls of one type, or the same id.
     fn by_identity(&mut self) {
+        self.by_identity_of_type();
+        // Of another type, the streamed item stands: it must have said something, and a call
+        // that is not streamed must reach the client (C5).
+        self.join_same_id(
+            |_| "",
+            |item, other| item.payload.is_some() && (item.is_call() || !other.is_call()),
+        );
+    }
+
+    /// The same of items of one type.
+    fn by_identity_of_type(&mut self) {
         self.join_equal(|_, item| match &item.identity.call_id {
             Some(call_id) if item.is_call() => {
                 Some((item.identity.kind.as_str(), call_id.as_str()))
@@ -107,12 +128,6 @@ impl<'a> Pairs<'a> {
             _ => None,
         });
         self.join_same_id(|item| item.identity.kind.as_str(), |_, _| true);
-        // Of another type, the streamed item stands: it must have said something, and a call
-        // that is not streamed must reach the client (C5).
-        self.join_same_id(
-            |_| "",
-            |item, other| item.payload.is_some() && (item.is_call() || !other.is_call()),
-        );
     }
 
     /// An id names an item where exactly one on each side has it; shared, it proves nothing.

@@ -18,6 +18,8 @@ pub(crate) struct Text {
     deltas: Vec<u8>,
     /// The whole of it, as the event has it that sums it up.
     whole: Option<Vec<u8>>,
+    /// What was decoded of it to be compared, and how much of it that is.
+    decoded: Option<(String, usize)>,
 }
 
 impl Text {
@@ -43,6 +45,19 @@ impl Text {
 
     pub(crate) fn decoded(&self) -> Cow<'_, str> {
         scan::unescaped(self.raw())
+    }
+
+    /// The text as a client decodes it, for comparing it after each delta: what was decoded is
+    /// kept. Half a surrogate pair at its end waits for the other half.
+    pub(crate) fn decoded_so_far(&mut self) -> &str {
+        let raw = self.whole.as_deref().unwrap_or(&self.deltas);
+        let (text, end) = self.decoded.get_or_insert_default();
+        let whole = raw.len() - scan::half_a_pair(raw);
+        if let Some(more) = raw.get(*end..whole) {
+            text.push_str(&scan::unescaped(more));
+            *end = whole;
+        }
+        text
     }
 
     pub(crate) fn is_whole(&self) -> bool {
@@ -71,14 +86,17 @@ impl Text {
 
     pub(crate) fn set_whole(&mut self, raw: &[u8]) {
         self.whole = Some(raw.to_vec());
+        self.decoded = None;
     }
 
     /// The text goes on from here, whatever was said.
     pub(crate) fn restart(&mut self, text: &str) {
         let quoted = edit::quoted(text);
         let raw = quoted.get(1..quoted.len().saturating_sub(1));
-        self.deltas = raw.unwrap_or_default().as_bytes().to_vec();
-        self.whole = None;
+        *self = Self {
+            deltas: raw.unwrap_or_default().as_bytes().to_vec(),
+            ..Self::default()
+        };
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -171,7 +189,11 @@ pub(crate) struct Said {
     pub(crate) numbers: PartNumbers,
     parts: BTreeMap<(List, u64), Part>,
     /// The text of a call.
-    pub(crate) text: Text,
+    text: Text,
+    /// How many bytes are kept.
+    bytes: usize,
+    /// How many of them its owner has counted.
+    counted: usize,
     /// Something came that has no known place in the item.
     elsewhere: bool,
     /// It is more than the limit allows; nothing more is kept.
@@ -187,13 +209,12 @@ impl Said {
         }
     }
 
-    /// Whether the summary part at `index` was opened, by whomever; it is from now on.
+    /// Opens the summary part at `index`; returns whether it was not open.
     pub(crate) fn opens_summary(&mut self, index: u64) -> bool {
         if self.overflowed || self.parts.contains_key(&(List::Summary, index)) {
             return false;
         }
-        let part = Part::new(PartKind::Summary);
-        self.parts.insert((List::Summary, index), part);
+        self.change(List::Summary, index, PartKind::Summary, |_| ());
         true
     }
 
@@ -210,47 +231,112 @@ impl Said {
         part.is_some_and(|part| part.unopened)
     }
 
-    /// The part at `spot` is opened with this JSON text.
+    /// The part is opened with this JSON text.
     pub(crate) fn open_part(&mut self, list: List, index: u64, kind: PartKind, json: &[u8]) {
-        let part = self.part(list, index, kind);
-        part.opened = Some(json.to_vec());
+        let text = scan::member(json, kind.text_key()).and_then(|span| json.get(span));
+        let text = text.and_then(|text| text.strip_prefix(b"\"")?.strip_suffix(b"\""));
+        self.change(list, index, kind, |part| {
+            // What is opened as another kind was opened before, for the server.
+            if part.kind == kind {
+                part.opened = Some(json.to_vec());
+            }
+            // A part may begin with a text, or repeat what it has said.
+            let text = text.unwrap_or_default();
+            let more = text.strip_prefix(part.text.raw()).unwrap_or(text);
+            part.text.add(more);
+        });
     }
 
     /// The part is closed with this JSON text.
     pub(crate) fn close_part(&mut self, list: List, index: u64, kind: PartKind, json: &[u8]) {
-        let part = self.part(list, index, kind);
-        part.closed = Some(json.to_vec());
+        self.change(list, index, kind, |part| part.closed = Some(json.to_vec()));
     }
 
     /// A part is annotated.
     pub(crate) fn annotate(&mut self, index: u64, kind: PartKind, annotation: &[u8]) {
-        let annotations = &mut self.part(List::Content, index, kind).annotations;
-        if !annotations.is_empty() {
-            annotations.push(b',');
-        }
-        annotations.extend_from_slice(annotation);
+        self.change(List::Content, index, kind, |part| {
+            if !part.annotations.is_empty() {
+                part.annotations.push(b',');
+            }
+            part.annotations.extend_from_slice(annotation);
+        });
     }
 
-    /// The text of a part, for an event of that part.
-    pub(crate) fn part_text(&mut self, list: List, index: u64, kind: PartKind) -> &mut Text {
-        &mut self.part(list, index, kind).text
-    }
-
-    /// What is known of the part at `index`: whether it was opened, its text, whether it is closed.
+    /// What is known of the part at `index`: its text, and whether it is closed.
     pub(crate) fn part_state(&self, list: List, index: u64) -> Option<(&Text, bool)> {
         let part = self.parts.get(&(list, index))?;
         Some((&part.text, part.closed.is_some()))
     }
 
-    /// The text at `spot`, if it is known.
-    pub(crate) fn text_at(&mut self, spot: Spot) -> Option<&mut Text> {
+    /// The whole of the text at `spot` is what its deltas have said.
+    pub(crate) fn sum_up_as_streamed(&mut self, spot: Spot, kind: PartKind) {
         match spot {
-            Spot::Call => Some(&mut self.text),
+            Spot::Call => self.change_text(Text::set_whole_as_streamed),
             Spot::Part(list, index) => {
-                let part = self.parts.get_mut(&(list, index))?;
-                Some(&mut part.text)
+                self.change(list, index, kind, |part| part.text.set_whole_as_streamed());
             }
         }
+    }
+
+    /// A delta of the text at `spot`, given between its quotes; `kind` is that of its part.
+    pub(crate) fn add(&mut self, spot: Spot, kind: PartKind, raw: &[u8]) {
+        match spot {
+            Spot::Call => self.change_text(|text| text.add(raw)),
+            Spot::Part(list, index) => {
+                self.change(list, index, kind, |part| part.text.add(raw));
+            }
+        }
+    }
+
+    /// A further delta of the text at `spot`, which is known.
+    pub(crate) fn add_more(&mut self, spot: Spot, raw: &[u8]) {
+        let text = match spot {
+            Spot::Call => Some(&mut self.text),
+            Spot::Part(list, index) => {
+                let part = self.parts.get_mut(&(list, index));
+                part.map(|part| &mut part.text)
+            }
+        };
+        if let Some(text) = text.filter(|_| !self.overflowed) {
+            text.add(raw);
+            self.bytes += raw.len();
+        }
+    }
+
+    /// The whole of the text at `spot`, given between its quotes.
+    pub(crate) fn sum_up(&mut self, spot: Spot, kind: PartKind, raw: &[u8]) {
+        match spot {
+            Spot::Call => self.change_text(|text| text.set_whole(raw)),
+            Spot::Part(list, index) => {
+                self.change(list, index, kind, |part| part.text.set_whole(raw));
+            }
+        }
+    }
+
+    /// The text of a call goes on from here, whatever was said.
+    pub(crate) fn restart(&mut self, text: &str) {
+        self.change_text(|own| own.restart(text));
+    }
+
+    /// The deltas of the text at `spot`, joined, as JSON has them between the quotes.
+    pub(crate) fn deltas_at(&self, spot: Spot) -> &[u8] {
+        match spot {
+            Spot::Call => self.text.deltas(),
+            Spot::Part(list, index) => {
+                let part = self.parts.get(&(list, index));
+                part.map_or(b"", |part| part.text.deltas())
+            }
+        }
+    }
+
+    /// The text of a call.
+    pub(crate) fn text(&self) -> &Text {
+        &self.text
+    }
+
+    /// The text of a call, to be compared after each delta.
+    pub(crate) fn text_so_far(&mut self) -> &str {
+        self.text.decoded_so_far()
     }
 
     /// Something was said that has no known place in the item.
@@ -262,6 +348,8 @@ impl Said {
     pub(crate) fn overflow(&mut self) {
         self.parts.clear();
         self.text = Text::default();
+        self.bytes = 0;
+        self.counted = 0;
         self.overflowed = true;
     }
 
@@ -288,9 +376,15 @@ impl Said {
         is_whole && self.parts.values().all(Part::is_whole) && self.says_anything()
     }
 
-    /// How many bytes are kept.
-    pub(crate) fn len(&self) -> usize {
-        self.text.len() + self.parts.values().map(Part::len).sum::<usize>()
+    /// How many bytes its owner has counted.
+    pub(crate) fn counted(&self) -> usize {
+        self.counted
+    }
+
+    /// How many bytes are kept now, which its owner counts.
+    pub(crate) fn count(&mut self) -> usize {
+        self.counted = self.bytes;
+        self.bytes
     }
 
     /// All texts, one after the other, as a client decodes them.
@@ -338,8 +432,27 @@ impl Said {
         edit::with_members(json, &members)
     }
 
-    fn part(&mut self, list: List, index: u64, kind: PartKind) -> &mut Part {
+    /// Changes a part, which is made where there is none, and counts what it takes.
+    fn change(&mut self, list: List, index: u64, kind: PartKind, change: impl FnOnce(&mut Part)) {
+        if self.overflowed {
+            return;
+        }
+        let mut before = 0;
         let entry = self.parts.entry((list, index));
-        entry.or_insert_with(|| Part::new(kind))
+        let part = entry
+            .and_modify(|part| before = part.len())
+            .or_insert_with(|| Part::new(kind));
+        change(part);
+        self.bytes = (self.bytes + part.len()).saturating_sub(before);
+    }
+
+    /// Changes the text of a call, and counts what it takes.
+    fn change_text(&mut self, change: impl FnOnce(&mut Text)) {
+        if self.overflowed {
+            return;
+        }
+        let before = self.text.len();
+        change(&mut self.text);
+        self.bytes = (self.bytes + self.text.len()).saturating_sub(before);
     }
 }

@@ -36,7 +36,7 @@ impl<O: Observer> Engine<O> {
         }
         let fits = |kind: &str| scope.family.fits(kind);
         match self.find(names, fits) {
-            Some(Ref::Waiting(key)) => {
+            Some(Ref::Waiting(key)) if self.is_of_waiting(key, event, &scope) => {
                 if let Some(waiting) = self.waiting.get_mut(&key) {
                     waiting.take(event, &scope);
                 }
@@ -66,11 +66,9 @@ impl<O: Observer> Engine<O> {
         scope: &Scope,
         number: Option<u64>,
     ) -> Result<Draft, GaveUp> {
-        let closed = match closed {
-            Some(Ref::Item(at)) => Some(at),
-            _ => None,
-        };
-        if closed.is_some_and(|at| self.says_nothing_new(at, event, scope)) {
+        if let Some(Ref::Item(at)) = closed
+            && self.says_nothing_new(at, event, scope)
+        {
             return Ok(self.dropped_event());
         }
         if self.is_uncounted() || self.phase == Phase::Failed {
@@ -82,10 +80,8 @@ impl<O: Observer> Engine<O> {
         self.check(&seen)?;
         let is_client_call = item_type(&seen.kind).role == Role::ClientCall;
         if is_client_call && !self.is_joined {
-            // What comes after the close of a call is a call of its own, by the same name.
-            if let Some(first) = closed.and_then(|at| self.items.get(at)) {
-                seen.call_id.clone_from(&first.server.call_id);
-                seen.name.clone_from(&first.identity.name);
+            if let Some(closed) = closed {
+                self.name_after(closed, &mut seen);
             }
             let mut waiting = Waiting::new(seen, event.index);
             waiting.take(event, scope);
@@ -99,6 +95,15 @@ impl<O: Observer> Engine<O> {
         self.send_scoped(at, event, scope, &mut draft.steps, &mut changes);
         draft.this = Fate::Send(changes);
         Ok(draft)
+    }
+
+    /// Whether an event of a waiting call is to wait with it. After the close of the call only
+    /// what says nothing new is.
+    fn is_of_waiting(&self, key: u64, event: &Scoped, scope: &Scope) -> bool {
+        let waiting = self.waiting.get(&key);
+        waiting.is_some_and(|waiting| {
+            !waiting.is_closed || is_blank(event, scope) || waiting.repeats(event, scope)
+        })
     }
 
     /// An event is not sent: it repeats what was said, or says nothing.
@@ -295,8 +300,10 @@ impl<O: Observer> Engine<O> {
             List::Content => ("content_index", event.content_index),
             List::Summary => ("summary_index", event.summary_index),
         };
-        // An event that does not say where it belongs gets the whole of its place.
-        let is_wanted = said.is_some() || event.index.is_none() || part.was_unopened;
+        // An event that does not say where it belongs gets the whole of its place; one that says
+        // its item alone is taken for one of the first part.
+        let is_wanted =
+            said.is_some() || event.index.is_none() || part.was_unopened || part.index > 0;
         if part.is_numbered && is_wanted && said != Some(part.index) {
             self.count(Change::PartMoved);
             self.observer.part(at, said, part.index);

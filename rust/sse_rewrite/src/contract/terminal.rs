@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::contract::catalogue::{is_call, item_type};
+use crate::contract::catalogue::{Role, is_call, item_type};
 use crate::contract::engine::{Draft, Engine, Phase, Planned, Ref};
 use crate::contract::event::{Action, Changes, Fate, Listed};
 use crate::contract::identity::Identity;
@@ -52,7 +52,7 @@ impl<O: Observer> Engine<O> {
     pub fn break_off(&mut self) -> Result<Action, GaveUp> {
         self.begin_count();
         let mut draft = Draft::default();
-        self.settle_waiting(false, &mut draft.steps)?;
+        self.settle_waiting(&mut draft.steps)?;
         for at in 0..self.items.len() {
             if !self.items.get(at).is_some_and(|item| item.is_open()) {
                 continue;
@@ -89,34 +89,53 @@ impl<O: Observer> Engine<O> {
         }
         let mut draft = Draft::default();
         let steps = &mut draft.steps;
-        self.settle_waiting(true, steps)?;
-        self.name_waiting(output);
-        self.settle_waiting(true, steps)?;
+        self.settle_named(steps)?;
         let pairs = self.pair(output);
-        let mut is_paired = vec![false; output.len()];
-        for at in pairs.items.iter().chain(&pairs.waiting).flatten() {
-            if let Some(paired) = is_paired.get_mut(*at) {
-                *paired = true;
+        let mut is_listed = vec![false; output.len()];
+        let mut list = |pair: Option<usize>| {
+            if let Some(listed) = pair.and_then(|pair| is_listed.get_mut(pair)) {
+                *listed = true;
             }
-        }
+        };
+        pairs.items.iter().for_each(|pair| list(*pair));
         let mut listed = Vec::with_capacity(pairs.items.len());
         for (at, pair) in pairs.items.iter().enumerate() {
             let rebuilt = pair.and_then(|pair| Some((pair, output.get(pair)?)));
             self.settle(at, rebuilt, steps, &mut listed)?;
         }
-        let gaps = self.gaps(output.len());
-        for (position, item) in output.iter().enumerate() {
-            if is_paired.get(position).is_none_or(|paired| !paired) {
-                let fills_gap = self.policy.empty_items_in_gaps && gaps.contains(&position);
-                self.add_unannounced(position, item, fills_gap, steps, &mut listed)?;
+        let keys: Vec<u64> = self.waiting.keys().copied().collect();
+        let mut unnamed = Vec::new();
+        for (key, pair) in keys.into_iter().zip(pairs.waiting) {
+            let entry = pair.and_then(|pair| Some((pair, output.get(pair)?)));
+            if self.name_waiting(key, entry) {
+                unnamed.push((key, entry));
+                list(pair);
+            } else if let Some(first) = self.repetition_at_end(key) {
+                self.discard(key, first, steps);
+            } else {
+                self.settle_released(key, entry, steps, &mut listed)?;
+                list(pair);
             }
         }
-        let keys: Vec<u64> = self.waiting.keys().copied().collect();
-        for (key, pair) in keys.into_iter().zip(pairs.waiting) {
-            let at = self.items.len();
-            self.release(key, steps)?;
-            let rebuilt = pair.and_then(|pair| Some((pair, output.get(pair)?)));
-            self.settle(at, rebuilt, steps, &mut listed)?;
+        let gaps = self.gaps(output.len());
+        let left = output.iter().enumerate().zip(is_listed);
+        let left = left.filter(|(_, is_listed)| !is_listed);
+        let mut left: Vec<(usize, &Item)> = left.map(|(entry, _)| entry).collect();
+        // A call that nobody names goes out last; another under its call_id may name it.
+        for _ in 0..2 {
+            for (position, entry) in std::mem::take(&mut left) {
+                if self.is_unnamed(entry) {
+                    left.push((position, entry));
+                } else {
+                    self.add_unannounced(position, entry, &gaps, steps, &mut listed)?;
+                }
+            }
+        }
+        for (key, entry) in unnamed {
+            self.settle_released(key, entry, steps, &mut listed)?;
+        }
+        for (position, entry) in left {
+            self.add_unannounced(position, entry, &gaps, steps, &mut listed)?;
         }
         if O::LISTENS {
             self.observe_order(&listed);
@@ -131,9 +150,9 @@ impl<O: Observer> Engine<O> {
     /// The response has failed: items keep their identity, and nothing else is done (C13).
     fn failed(&mut self, output: &[Item]) -> Result<Draft, GaveUp> {
         let mut draft = Draft::default();
-        self.settle_waiting(false, &mut draft.steps)?;
+        self.settle_waiting(&mut draft.steps)?;
         self.phase = Phase::Failed;
-        let pairs = self.pair(output);
+        let pairs = self.pair_alike(output);
         draft.this = Fate::Send(Changes {
             output: Some(self.relisted(output, &pairs)),
             ..Changes::default()
@@ -143,7 +162,7 @@ impl<O: Observer> Engine<O> {
 
     /// The end is told twice: the second one lists the same items.
     fn ended_again(&mut self, output: &[Item]) -> Draft {
-        let pairs = self.pair(output);
+        let pairs = self.pair_alike(output);
         Draft::send(Changes {
             output: Some(self.relisted(output, &pairs)),
             ..Changes::default()
@@ -155,10 +174,6 @@ impl<O: Observer> Engine<O> {
         let mut listed = Vec::with_capacity(output.len());
         for (position, entry) in output.iter().enumerate() {
             let item = pairs.items.iter().position(|pair| *pair == Some(position));
-            let item = item.filter(|&at| {
-                let kind = self.items.get(at).map(|item| &item.identity.kind);
-                kind == Some(&entry.identity.kind)
-            });
             let corrections = item.map_or_else(Vec::new, |at| {
                 self.observe_entry(at, position, entry, Entry::Same);
                 self.correct(at, &entry.identity, Told::Terminal)
@@ -303,10 +318,7 @@ impl<O: Observer> Engine<O> {
             owed.push(events.close(&json));
             steps.extend(owed.into_iter().map(Planned::Insert));
         }
-        if let Some(open) = self.items.get_mut(at) {
-            self.held = self.held.saturating_sub(open.said.len());
-            open.close(&item, false);
-        }
+        self.shut(at, &item, false);
         self.keep(at, json)
     }
 
@@ -315,7 +327,7 @@ impl<O: Observer> Engine<O> {
         &mut self,
         position: usize,
         entry: &Item,
-        fills_gap: bool,
+        gaps: &HashSet<usize>,
         steps: &mut Vec<Planned>,
         listed: &mut Vec<Listed>,
     ) -> Result<(), GaveUp> {
@@ -327,6 +339,7 @@ impl<O: Observer> Engine<O> {
             });
             return Ok(());
         }
+        let fills_gap = self.policy.empty_items_in_gaps && gaps.contains(&position);
         let is_wanted = entry.carries_anything() || fills_gap;
         if !is_wanted || self.repeats_a_call(entry) {
             self.observer.extra_entry(&entry.identity);
@@ -334,11 +347,7 @@ impl<O: Observer> Engine<O> {
             return Ok(());
         }
         let mut server = entry.identity.clone();
-        let first = self.repeatable_by(&server).first().copied();
-        if server.name.is_none() {
-            let first = first.and_then(|at| self.items.get(at));
-            server.name = first.and_then(|first| first.identity.name.clone());
-        }
+        server.name = self.name_of(entry);
         let at = self.insert_item(None, &server)?;
         if missing(&server).is_some() && server.call_id.is_none() {
             // A client must answer it, and nobody has shown another.
@@ -354,9 +363,7 @@ impl<O: Observer> Engine<O> {
         self.observe_entry(at, position, entry, Entry::Same);
         let json = edit::corrected(entry.json, &self.corrections(at, &entry.identity));
         let json = json.unwrap_or_else(|| entry.json.to_vec());
-        if let Some(item) = self.items.get_mut(at) {
-            item.close(entry, false);
-        }
+        self.shut(at, entry, false);
         if let Some(item) = self.items.get(at) {
             let events = self.events_of(at, item);
             let mut whole = events.announce_with_content(&json);
@@ -371,31 +378,76 @@ impl<O: Observer> Engine<O> {
         Ok(())
     }
 
+    /// Whether an entry is a call that a client cannot run, since nobody names it.
+    fn is_unnamed(&self, entry: &Item) -> bool {
+        let role = item_type(&entry.identity.kind).role;
+        role == Role::ClientCall && self.name_of(entry).is_none()
+    }
+
+    /// The name of an entry; a call under the `call_id` of another has the name of that.
+    fn name_of(&self, entry: &Item) -> Option<String> {
+        let own = entry.identity.name.clone();
+        own.or_else(|| {
+            let first = self.repeatable_by(&entry.identity).next();
+            let first = first.and_then(|at| self.items.get(at))?;
+            first.identity.name.clone()
+        })
+    }
+
     /// Whether an entry that pairs with nothing only repeats a call that was streamed (C11).
     fn repeats_a_call(&self, entry: &Item) -> bool {
-        let candidates = self.repeatable_by(&entry.identity).into_iter();
+        let candidates = self.repeatable_by(&entry.identity);
         is_call(&entry.identity.kind)
             && candidates
                 .filter_map(|at| self.items.get(at))
                 .any(|first| first.has_said(&entry.payload))
     }
 
-    /// Calls that wait for a name read it from the entries that they are paired with.
-    fn name_waiting(&mut self, output: &[Item]) {
-        if self.waiting.is_empty() {
-            return;
+    /// A call that waits reads its names from the entry that it is paired with; returns whether
+    /// it still lacks one.
+    fn name_waiting(&mut self, key: u64, entry: Option<(usize, &Item)>) -> bool {
+        let Some(waiting) = self.waiting.get_mut(&key) else {
+            return false;
+        };
+        let entry = entry.map(|(_, entry)| &entry.identity);
+        if let Some(entry) = entry.filter(|entry| entry.kind == waiting.seen.kind) {
+            waiting.seen.fill_from(entry);
         }
-        let pairs = self.pair(output);
-        for (waiting, pair) in self.waiting.values_mut().zip(pairs.waiting) {
-            let entry = pair.and_then(|pair| output.get(pair));
-            if let Some(entry) = entry.filter(|entry| entry.identity.kind == waiting.seen.kind) {
-                waiting.seen.fill_from(&entry.identity);
-            }
-        }
+        waiting.missing().is_some()
     }
 
-    /// Which entry of the output each item is, and each call that waits.
+    /// Sends a call that has waited to the end, and lists it.
+    fn settle_released(
+        &mut self,
+        key: u64,
+        entry: Option<(usize, &Item)>,
+        steps: &mut Vec<Planned>,
+        listed: &mut Vec<Listed>,
+    ) -> Result<(), GaveUp> {
+        let at = self.items.len();
+        self.release(key, steps)?;
+        self.settle(at, entry, steps, listed)
+    }
+
+    /// Which entry of the output each item is, and each call that waits, in the order in which
+    /// the server began them.
     fn pair(&self, output: &[Item]) -> Pairs {
+        self.pair_by(output, |_, arrival| arrival, pairing::pair)
+    }
+
+    /// The same for an output that is not made anew, but has its identities kept.
+    ///
+    /// It is paired in the order of the indices and by type, so that a second pass pairs alike.
+    fn pair_alike(&self, output: &[Item]) -> Pairs {
+        self.pair_by(output, |index, _| index, pairing::pair_alike)
+    }
+
+    fn pair_by(
+        &self,
+        output: &[Item],
+        place: impl Fn(u64, u64) -> u64,
+        pair: impl Fn(&[Candidate], &[Candidate]) -> Vec<Option<usize>>,
+    ) -> Pairs {
         let mut order: Vec<(u64, Ref, Candidate)> = Vec::new();
         for (at, item) in self.items.iter().enumerate() {
             let candidate = Candidate {
@@ -403,7 +455,8 @@ impl<O: Observer> Engine<O> {
                 upstream: &item.server,
                 payload: item.payload(),
             };
-            order.push((item.arrival, Ref::Item(at), candidate));
+            let index = u64::try_from(at).unwrap_or(u64::MAX);
+            order.push((place(index, item.arrival), Ref::Item(at), candidate));
         }
         for (&key, waiting) in &self.waiting {
             let candidate = Candidate {
@@ -411,9 +464,9 @@ impl<O: Observer> Engine<O> {
                 upstream: &waiting.seen,
                 payload: Some(waiting.says()),
             };
-            order.push((key, Ref::Waiting(key), candidate));
+            order.push((place(u64::MAX, key), Ref::Waiting(key), candidate));
         }
-        order.sort_by_key(|(arrival, ..)| *arrival);
+        order.sort_by_key(|(place, ..)| *place);
         let streamed: Vec<Candidate> = order.iter().map(|(.., candidate)| *candidate).collect();
         let rebuilt: Vec<Candidate> = output
             .iter()
@@ -423,7 +476,7 @@ impl<O: Observer> Engine<O> {
                 payload: Some(item.payload),
             })
             .collect();
-        let found = pairing::pair(&streamed, &rebuilt);
+        let found = pair(&streamed, &rebuilt);
         let mut pairs = Pairs {
             items: vec![None; self.items.len()],
             waiting: Vec::new(),

@@ -6,7 +6,7 @@ use crate::contract::event::{Changes, Scoped, Target, Value};
 use crate::contract::item::Item;
 use crate::contract::observer::Observer;
 use crate::contract::report::Change;
-use crate::contract::said::{List, Spot, Text};
+use crate::contract::said::{List, Spot};
 use crate::contract::scoped::Placed;
 use crate::json::{edit, scan};
 
@@ -28,8 +28,6 @@ impl<O: Observer> Engine<O> {
             return None;
         }
         let said = &mut item.said;
-        let before = said.len();
-        let raw = event.raw_text();
         let spot = match part {
             Some(part) => Some(Spot::Part(part.list, part.index)),
             None if item_type(&item.identity.kind).text == scope.text => {
@@ -37,15 +35,14 @@ impl<O: Observer> Engine<O> {
             }
             None => None,
         };
-        let text: Option<&mut Text> = match (spot, part) {
-            (Some(Spot::Call), _) => Some(&mut said.text),
-            (_, Some(part)) => Some(said.part_text(part.list, part.index, part.kind)),
-            _ => None,
-        };
-        match (scope.effect, text, raw) {
-            (Effect::Delta, Some(text), Some(raw)) => text.add(raw),
-            (Effect::Whole, Some(text), Some(_)) if is_restored => text.set_whole_as_streamed(),
-            (Effect::Whole, Some(text), Some(raw)) => text.set_whole(raw),
+        // The text of a call has no part, and none of a kind.
+        let kind = part.map_or(PartKind::Text, |part| part.kind);
+        match (scope.effect, spot, event.raw_text()) {
+            (Effect::Delta, Some(spot), Some(raw)) => said.add(spot, kind, raw),
+            (Effect::Whole, Some(spot), Some(_)) if is_restored => {
+                said.sum_up_as_streamed(spot, kind);
+            }
+            (Effect::Whole, Some(spot), Some(raw)) => said.sum_up(spot, kind, raw),
             (Effect::Delta | Effect::Whole, ..) => said.says_elsewhere(),
             (Effect::OpensPart | Effect::ClosesPart | Effect::Adds | Effect::Status, ..) => {}
         }
@@ -63,8 +60,7 @@ impl<O: Observer> Engine<O> {
         {
             said.annotate(place.index, place.kind, annotation);
         }
-        let grown = said.len().saturating_sub(before);
-        self.hold(at, grown);
+        self.hold(at);
         spot
     }
 
@@ -90,8 +86,7 @@ impl<O: Observer> Engine<O> {
             return false;
         };
         let spot = part.map_or(Spot::Call, |part| Spot::Part(part.list, part.index));
-        let said = item.said.text_at(spot).map(|text| text.deltas().to_vec());
-        let said = said.unwrap_or_default();
+        let said = item.said.deltas_at(spot).to_vec();
         let is_text = scope.part == Some(PartKind::Text);
         let restored = || Value::Text(scan::unescaped(&said).into_owned());
         match scope.effect {
@@ -121,12 +116,8 @@ impl<O: Observer> Engine<O> {
                 let quoted = edit::quoted(rest);
                 let raw = quoted.get(1..quoted.len().saturating_sub(1));
                 let raw = raw.unwrap_or_default().as_bytes().to_vec();
-                if let Some(part) = part {
-                    let text = item.said.part_text(part.list, part.index, part.kind);
-                    text.add(&raw);
-                } else {
-                    item.said.text.add(&raw);
-                }
+                let kind = part.map_or(PartKind::Text, |part| part.kind);
+                item.said.add(spot, kind, &raw);
                 self.count(Change::TextRestored);
                 if let Some(item) = self.items.get(at) {
                     let place = part.map(|part| part.index);

@@ -7,6 +7,7 @@ use crate::contract::event::{Scoped, Ticket};
 use crate::contract::identity::{Field, Identity};
 use crate::contract::item::{Item, Payload};
 use crate::contract::said::Text;
+use crate::json::scan;
 
 /// A call that waits for its name, its `call_id`, or for what it says.
 #[derive(Debug, Clone)]
@@ -27,6 +28,76 @@ pub(crate) struct Waiting {
     pub(crate) item_text: Option<String>,
     /// Its events, in the order in which they came.
     pub(crate) events: Vec<Deferred>,
+    /// The calls that it may repeat.
+    pub(crate) rivals: Rivals,
+}
+
+/// The announced calls that a waiting one may repeat, as far as they are known.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rivals {
+    /// How many of those of its `call_id` were looked at.
+    pub(crate) seen: usize,
+    pub(crate) left: Vec<Rival>,
+}
+
+impl Rivals {
+    /// The text that is compared is another one from now on.
+    fn start_over(&mut self) {
+        let equal = self.left.iter_mut().flat_map(|rival| &mut rival.equal);
+        equal.flatten().for_each(|equal| *equal = 0);
+    }
+}
+
+/// A call that a waiting one may repeat: its text begins as that of the other does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rival {
+    pub(crate) item: usize,
+    /// Whether it was open when the texts were compared: its close may have another.
+    pub(crate) is_open: bool,
+    /// How many bytes are equal, of its text and of the one that it streamed before; `None` where
+    /// they differ.
+    pub(crate) equal: [Option<usize>; 2],
+}
+
+impl Rival {
+    pub(crate) fn new(item: usize, is_open: bool) -> Self {
+        Self {
+            item,
+            is_open,
+            equal: [Some(0); 2],
+        }
+    }
+
+    /// Compares what is new of `text` with `own`, the texts that the call has said.
+    ///
+    /// What is open may still grow, and what is not known may be anything.
+    pub(crate) fn compare(&mut self, text: &str, own: (Option<&str>, Option<&str>)) {
+        let [first, second] = &mut self.equal;
+        let other = own.1.unwrap_or_default();
+        if let Some(own) = own.0 {
+            *first = equal(own, text, *first, self.is_open);
+        }
+        *second = equal(other, text, *second, false);
+    }
+
+    /// Whether it is still one that may be repeated.
+    pub(crate) fn is_left(&self) -> bool {
+        self.equal.iter().any(Option::is_some)
+    }
+
+    /// Whether all of a text of this length was said before.
+    pub(crate) fn has_said(&self, length: usize) -> bool {
+        self.equal.contains(&Some(length))
+    }
+}
+
+/// How many bytes of two texts are equal, of which so many are known to be; `None` where they
+/// differ, or where `text` is longer than one that does not grow.
+fn equal(own: &str, text: &str, known: Option<usize>, grows: bool) -> Option<usize> {
+    let length = own.len().min(text.len());
+    let known = known?.min(length);
+    let is_equal = own.as_bytes().get(known..length) == text.as_bytes().get(known..length);
+    (is_equal && (grows || length == text.len())).then_some(length)
 }
 
 /// An event that waits.
@@ -104,6 +175,7 @@ impl Waiting {
             payload: Payload::none(),
             item_text: None,
             events: Vec::new(),
+            rivals: Rivals::default(),
         }
     }
 
@@ -128,19 +200,44 @@ impl Waiting {
         }
         let is_text = scope.text.is_some() && scope.text == item_type(&self.seen.kind).text;
         match (scope.effect, event.raw_text()) {
-            (Effect::Delta, Some(raw)) if is_text => self.text.add(raw),
-            (Effect::Whole, Some(raw)) if is_text => self.text.set_whole(raw),
+            _ if !is_text || self.is_closed => {}
+            (Effect::Delta, Some(raw)) => {
+                // Its announcement had a text, too: what is compared from now on is another one.
+                if self.text.is_empty() && self.item_text.is_some() {
+                    self.rivals.start_over();
+                }
+                self.text.add(raw);
+            }
+            (Effect::Whole, Some(raw)) => {
+                self.rivals.start_over();
+                self.text.set_whole(raw);
+            }
             _ => {}
         }
     }
 
     /// What it has said so far, as a client decodes it.
-    pub(crate) fn said(&self) -> Cow<'_, str> {
-        let item_text = self.item_text.as_deref().filter(|text| !text.is_empty());
-        match item_text {
-            Some(text) if self.is_closed || self.text.is_empty() => Cow::Borrowed(text),
-            _ => self.text.decoded(),
+    pub(crate) fn said(&mut self) -> &str {
+        match &self.item_text {
+            Some(text) if !text.is_empty() && (self.is_closed || self.text.is_empty()) => text,
+            _ => self.text.decoded_so_far(),
         }
+    }
+
+    /// Whether an event that comes after its close says nothing new.
+    pub(crate) fn repeats(&self, event: &Scoped, scope: &Scope) -> bool {
+        match scope.effect {
+            Effect::Status => true,
+            Effect::Whole => event
+                .raw_text()
+                .is_some_and(|raw| self.item_text.as_deref() == Some(&*scan::unescaped(raw))),
+            _ => false,
+        }
+    }
+
+    /// Whether a second close with the payload `again` says nothing new.
+    pub(crate) fn has_said(&self, again: &Payload) -> bool {
+        (again.empty && !again.encrypted) || again.digest == self.says().digest
     }
 
     /// What it says when its close has come, or else up to now.

@@ -133,6 +133,20 @@ pub(crate) fn unescaped(raw: &[u8]) -> Cow<'_, str> {
     text.map_or_else(|| decoded(raw), Cow::Owned)
 }
 
+/// How many bytes at the end of what stands between the quotes of a string are the first half of
+/// a surrogate pair, whose other half may come with more text.
+pub(crate) fn half_a_pair(raw: &[u8]) -> usize {
+    const LENGTH: usize = r"\ud83c".len();
+    let start = raw.len().saturating_sub(LENGTH);
+    let Some([b'\\', b'u', b'd' | b'D', digit, _, _]) = raw.get(start..) else {
+        return 0;
+    };
+    let is_high = matches!(digit, b'8' | b'9' | b'a' | b'b' | b'A' | b'B');
+    let before = raw.get(..start).unwrap_or_default().iter().rev();
+    let is_escaped = before.take_while(|byte| **byte == b'\\').count() % 2 == 1;
+    if is_high && !is_escaped { LENGTH } else { 0 }
+}
+
 /// The value of a number that counts something.
 pub(crate) fn count(json: &[u8], value: Range<usize>) -> Option<u64> {
     let digits = json.get(value)?;

@@ -21,7 +21,7 @@ impl Played {
     /// The outgoing terminal output.
     pub(crate) fn output(&self) -> &[Value] {
         match self.sent.last() {
-            Some((_, Event::Terminal { output })) => output,
+            Some((_, Event::Terminal { output, .. })) => output,
             other => panic!("the stream ends with {other:?}"),
         }
     }
@@ -43,27 +43,5 @@ pub(crate) fn play_under(policy: Policy, stream: &[Numbered]) -> Played {
     Played {
         sent: modelled_stream(&sent).split_off(1),
         report: *rewriter.report(),
-    }
-}
-
-/// An event that was made here, in the model.
-pub(crate) fn modelled(event: &Value) -> Event {
-    let event_type = event["type"].as_str().unwrap();
-    let index = event["output_index"].as_u64();
-    match event_type {
-        "response.output_item.added" => Event::Added {
-            index,
-            item: event["item"].clone(),
-        },
-        "response.output_item.done" => Event::Done {
-            index,
-            item: event["item"].clone(),
-        },
-        _ => Event::Scoped {
-            event_type: event_type.to_owned(),
-            index,
-            item_id: event["item_id"].as_str().map(str::to_owned),
-            text: event["delta"].as_str().unwrap_or_default().to_owned(),
-        },
     }
 }

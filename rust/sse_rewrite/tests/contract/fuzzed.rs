@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use sse_rewrite::Outcome;
 
 use crate::encoding::{LAYOUTS, as_json, judged_in, modelled_stream, rewritten_in};
-use crate::judge::{faults, losses};
-use crate::model::{Event, Numbered, numbered, unnumbered};
+use crate::judge::faults;
+use crate::losses::losses;
+use crate::model::{Event, Numbered, numbered, terminal, unnumbered};
 
 /// Any bytes: the first says how they are cut. Nothing panics, cuts make no difference,
 /// and a whole stream, once rewritten, stays as it is.
@@ -202,6 +203,8 @@ impl Stream {
                 event_type: format!("response.{kind}"),
                 index: number(index),
                 item_id: name.text(),
+                part: None,
+                part_type: None,
                 text,
             };
             events.push(match told {
@@ -230,8 +233,8 @@ impl Stream {
                 }
             });
         }
-        let output = self.output.iter().map(|thing| thing.item()).collect();
-        events.push(Event::Terminal { output });
+        let output = self.output.iter().map(|thing| thing.item());
+        events.push(terminal(output));
         if self.counts {
             numbered(events)
         } else {

@@ -4,8 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sse_rewrite::{Field, Item, Policy, ReasoningParts, SseRewriter};
 
-use crate::driver::modelled;
-use crate::encoding::{PLAIN, events};
+use crate::encoding::{PLAIN, events, modelled_event};
 use crate::judge::faults;
 use crate::model::{
     Event, call, code, custom, mcp, message, numbered, reasoning, search, show, terminal,
@@ -46,7 +45,10 @@ fn deltas(events: &[Value]) -> Vec<String> {
 fn a_reasoning_part_is_named_as_the_server_names_it() {
     let names = |parts| -> Vec<String> {
         let events = whole(&reasoning("rs_1", "why"), parts);
-        events.iter().map(|event| show(&modelled(event))).collect()
+        events
+            .iter()
+            .map(|event| show(&modelled_event(event).1))
+            .collect()
     };
     assert_eq!(
         names(ReasoningParts::ReasoningPart),
@@ -70,7 +72,10 @@ fn a_summary_is_streamed_too() {
     let item = json!({"type": "reasoning", "id": "rs_1",
         "summary": [{"type": "summary_text", "text": "in short"}]});
     let events = whole(&item, ReasoningParts::default());
-    let names: Vec<String> = events.iter().map(|event| show(&modelled(event))).collect();
+    let names: Vec<String> = events
+        .iter()
+        .map(|event| show(&modelled_event(event).1))
+        .collect();
     assert_eq!(
         names,
         [
@@ -207,7 +212,7 @@ proptest! {
         ] {
             let events = whole(&item, ReasoningParts::default());
             prop_assert_eq!(deltas(&events).concat(), text.as_str());
-            let mut stream: Vec<Event> = events.iter().map(modelled).collect();
+            let mut stream: Vec<Event> = events.iter().map(|event| modelled_event(event).1).collect();
             stream.push(terminal([item]));
             prop_assert_eq!(faults(&numbered(stream)), [""; 0]);
         }

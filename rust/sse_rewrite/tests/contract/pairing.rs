@@ -7,7 +7,7 @@ use sse_rewrite::{Identity, Item, Payload};
 
 use crate::model::{call, code, custom, mcp, message, reasoning, search, with, without};
 use crate::pairing_reference::allowed;
-use crate::properties::any_item;
+use crate::random::any_item;
 
 /// What pairing sees of an item.
 struct Read {

@@ -3,7 +3,8 @@
 use sse_rewrite::{Engine, Event as EngineEvent, GaveUp, Item, Policy};
 
 use crate::driver::{Played, play, play_under};
-use crate::judge::{faults, losses};
+use crate::judge::faults;
+use crate::losses::losses;
 use crate::model::{
     Event, added, call, done, lifecycle, message, numbered, reasoning, scoped, terminal, with,
     without,

@@ -13,7 +13,7 @@ use sse_rewrite::{Checker, Outcome, Policy, Verdict};
 use crate::model::{
     Event, added, call, done, lifecycle, message, numbered, reasoning, scoped, terminal,
 };
-use crate::properties::{any_stream, sound_stream};
+use crate::random::{any_stream, sound_stream};
 use crate::wire::encoding::{LAYOUTS, Layout, PLAIN, as_json, judged_in, rewritten};
 
 fn bytes(events: Vec<Event>) -> Vec<u8> {

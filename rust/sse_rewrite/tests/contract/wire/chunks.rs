@@ -5,7 +5,7 @@ use sse_rewrite::{Policy, SseRewriter};
 
 use crate::driver::play;
 use crate::model::{added, done, lifecycle, message, numbered, scoped, terminal};
-use crate::properties::any_stream;
+use crate::random::any_stream;
 use crate::wire::encoding::{LAYOUTS, PLAIN, as_json, rewritten, rewritten_in};
 
 /// A stream with faults in every kind of event.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::model::{added, call, done, lifecycle, message, numbered, terminal};
-use crate::properties::any_stream;
+use crate::random::any_stream;
 use crate::wire::encoding::{LAYOUTS, PLAIN, as_json, events, rewritten, rewritten_in};
 
 #[test]
