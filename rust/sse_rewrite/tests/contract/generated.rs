@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sse_rewrite::{Field, Item, Lifecycle, ReasoningParts};
+use sse_rewrite::{Field, Item, Policy, ReasoningParts, SseRewriter};
 
 use crate::driver::modelled;
+use crate::encoding::{PLAIN, events};
 use crate::judge::faults;
 use crate::model::{
     Event, call, code, custom, mcp, message, numbered, reasoning, search, show, terminal,
@@ -12,18 +13,16 @@ use crate::model::{
 
 /// The events of `item` when it was never streamed, at index 0, as JSON.
 fn whole(item: &Value, reasoning_parts: ReasoningParts) -> Vec<Value> {
-    let text = item.to_string();
-    let identity = Item::from_json(&text).unwrap().identity;
-    let lifecycle = Lifecycle {
-        slot: 0,
-        identity: &identity,
+    let mut rewriter = SseRewriter::new(Policy {
         reasoning_parts,
-    };
-    let events = lifecycle.whole(&text);
-    let events = (0..).zip(events);
-    events
-        .map(|(number, event)| serde_json::from_str(&event.to_json(Some(number))).unwrap())
-        .collect()
+        ..Policy::default()
+    });
+    let stream = PLAIN.stream(&[
+        json!({"type": "response.created", "sequence_number": 0, "response": {"id": "resp_1"}}),
+        json!({"type": "response.completed", "sequence_number": 0, "response": {"output": [item]}}),
+    ]);
+    let sent = events(&rewriter.feed(&stream));
+    sent[1..sent.len() - 1].to_vec()
 }
 
 /// The deltas of all parts, joined per part.
@@ -170,14 +169,15 @@ fn any_text() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_text_makes_reading_an_item_panic(text in ".{0,60}") {
-        if let Ok(item) = Item::from_json(&text) {
+        if let Ok(item) = Item::read(text.as_bytes()) {
             prop_assert!(!item.identity.kind.is_empty());
         }
     }
 
     #[test]
     fn no_json_makes_reading_an_item_panic(value in any_json()) {
-        let read = Item::from_json(&value.to_string());
+        let json = value.to_string();
+        let read = Item::read(json.as_bytes());
         let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
         prop_assert_eq!(read.is_ok(), !kind.is_empty());
         if let Ok(item) = read {
@@ -188,7 +188,7 @@ proptest! {
 
     #[test]
     fn the_events_of_a_whole_item_are_json_whatever_the_item(value in any_json()) {
-        if Item::from_json(&value.to_string()).is_ok() {
+        if Item::read(value.to_string().as_bytes()).is_ok() {
             let events = whole(&value, ReasoningParts::default());
             prop_assert!(events.iter().all(|event| event["output_index"] == 0));
             prop_assert_eq!(&events.last().unwrap()["item"], &value);

@@ -3,7 +3,7 @@
 //! Where a step leaves a choice (several common orders of the same length), every choice is
 //! followed: the result is the set of all pairings that the contract allows.
 
-use sse_rewrite::pairing::Candidate;
+use sse_rewrite::contract::pairing::Candidate;
 
 /// For each streamed item its rebuilt item.
 pub(crate) type Pairing = Vec<Option<usize>>;

@@ -1,0 +1,319 @@
+//! What an item that is still open has said: by its deltas, its `*.done` events, its parts.
+//!
+//! Text is kept as it is written in JSON, between the quotes, so that a delta costs a copy and
+//! the close of an item is made without encoding anything anew (C6).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::contract::catalogue::{PartKind, Role, item_type};
+use crate::contract::item::{Payload, part_payload};
+use crate::contract::parts::PartNumbers;
+use crate::json::{edit, scan};
+
+/// One text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Text {
+    /// Its deltas, joined.
+    deltas: Vec<u8>,
+    /// The whole of it, as the event has it that sums it up.
+    whole: Option<Vec<u8>>,
+}
+
+impl Text {
+    /// The text as JSON has it between the quotes: the whole if it came, else its deltas.
+    pub(crate) fn raw(&self) -> &[u8] {
+        self.whole.as_deref().unwrap_or(&self.deltas)
+    }
+
+    /// Adds a delta, given between its quotes.
+    pub(crate) fn add(&mut self, raw: &[u8]) {
+        self.deltas.extend_from_slice(raw);
+    }
+
+    /// The deltas as JSON has them between the quotes.
+    pub(crate) fn deltas(&self) -> &[u8] {
+        &self.deltas
+    }
+
+    /// The deltas as a client decodes them.
+    pub(crate) fn decoded_deltas(&self) -> Cow<'_, str> {
+        scan::unescaped(&self.deltas)
+    }
+
+    pub(crate) fn decoded(&self) -> Cow<'_, str> {
+        scan::unescaped(self.raw())
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    pub(crate) fn set_whole(&mut self, raw: &[u8]) {
+        self.whole = Some(raw.to_vec());
+    }
+
+    /// The text goes on from here, whatever was said.
+    pub(crate) fn restart(&mut self, text: &str) {
+        let quoted = edit::quoted(text);
+        let raw = quoted.get(1..quoted.len().saturating_sub(1));
+        self.deltas = raw.unwrap_or_default().as_bytes().to_vec();
+        self.whole = None;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.raw().is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.deltas.len() + self.whole.as_ref().map_or(0, Vec::len)
+    }
+}
+
+/// Which list of its item a part is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum List {
+    Content,
+    Summary,
+}
+
+/// A place in an item where text goes: a part, or the one text of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spot {
+    Part(List, u64),
+    Call,
+}
+
+/// One part of an item.
+#[derive(Debug, Clone)]
+struct Part {
+    kind: PartKind,
+    /// The part as it was opened.
+    opened: Option<Vec<u8>>,
+    text: Text,
+    /// Whether the server did not open it.
+    unopened: bool,
+    /// Annotations that came on their own, as the inside of a JSON array.
+    annotations: Vec<u8>,
+    /// The part as it was closed.
+    closed: Option<Vec<u8>>,
+}
+
+impl Part {
+    fn new(kind: PartKind) -> Self {
+        Self {
+            kind,
+            opened: None,
+            text: Text::default(),
+            unopened: false,
+            annotations: Vec::new(),
+            closed: None,
+        }
+    }
+
+    /// The part with all that was said of it, as JSON.
+    fn json(&self) -> Vec<u8> {
+        if let Some(closed) = &self.closed {
+            return closed.clone();
+        }
+        let blank = self.opened.as_deref();
+        let blank = blank.unwrap_or(self.kind.blank().as_bytes());
+        let mut members: Vec<(&str, Vec<u8>)> = Vec::new();
+        if !self.text.is_empty() {
+            let text = [b"\"", self.text.raw(), b"\""].concat();
+            members.push((self.kind.text_key(), text));
+        }
+        if !self.annotations.is_empty() {
+            let list = [b"[", self.annotations.as_slice(), b"]"].concat();
+            members.push(("annotations", list));
+        }
+        edit::with_members(blank, &members)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.closed.is_some() || self.text.is_whole()
+    }
+
+    fn says_anything(&self) -> bool {
+        self.closed.is_some() || !self.text.is_empty() || !self.annotations.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        let json = |json: &Option<Vec<u8>>| json.as_ref().map_or(0, Vec::len);
+        self.text.len() + self.annotations.len() + json(&self.opened) + json(&self.closed) + 64
+    }
+}
+
+/// What one open item has said.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Said {
+    /// How its content parts are numbered.
+    pub(crate) numbers: PartNumbers,
+    parts: BTreeMap<(List, u64), Part>,
+    /// The text of a call.
+    pub(crate) text: Text,
+    /// Something came that has no known place in the item.
+    elsewhere: bool,
+    /// It is more than the limit allows; nothing more is kept.
+    overflowed: bool,
+}
+
+impl Said {
+    /// What an item says whose beginning was not seen.
+    pub(crate) fn joined() -> Self {
+        Self {
+            numbers: PartNumbers::trusted(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the summary part at `index` was opened, by whomever; it is from now on.
+    pub(crate) fn opens_summary(&mut self, index: u64) -> bool {
+        if self.overflowed || self.parts.contains_key(&(List::Summary, index)) {
+            return false;
+        }
+        let part = Part::new(PartKind::Summary);
+        self.parts.insert((List::Summary, index), part);
+        true
+    }
+
+    /// The summary part at `index` was opened for the server.
+    pub(crate) fn mark_unopened(&mut self, index: u64) {
+        if let Some(part) = self.parts.get_mut(&(List::Summary, index)) {
+            part.unopened = true;
+        }
+    }
+
+    /// Whether the summary part at `index` was opened for the server.
+    pub(crate) fn is_unopened(&self, index: u64) -> bool {
+        let part = self.parts.get(&(List::Summary, index));
+        part.is_some_and(|part| part.unopened)
+    }
+
+    /// The part at `spot` is opened with this JSON text.
+    pub(crate) fn open_part(&mut self, list: List, index: u64, kind: PartKind, json: &[u8]) {
+        let part = self.part(list, index, kind);
+        part.opened = Some(json.to_vec());
+    }
+
+    /// The part is closed with this JSON text.
+    pub(crate) fn close_part(&mut self, list: List, index: u64, kind: PartKind, json: &[u8]) {
+        let part = self.part(list, index, kind);
+        part.closed = Some(json.to_vec());
+    }
+
+    /// A part is annotated.
+    pub(crate) fn annotate(&mut self, index: u64, kind: PartKind, annotation: &[u8]) {
+        let annotations = &mut self.part(List::Content, index, kind).annotations;
+        if !annotations.is_empty() {
+            annotations.push(b',');
+        }
+        annotations.extend_from_slice(annotation);
+    }
+
+    /// The text of a part, for an event of that part.
+    pub(crate) fn part_text(&mut self, list: List, index: u64, kind: PartKind) -> &mut Text {
+        &mut self.part(list, index, kind).text
+    }
+
+    /// The text at `spot`, if it is known.
+    pub(crate) fn text_at(&mut self, spot: Spot) -> Option<&mut Text> {
+        match spot {
+            Spot::Call => Some(&mut self.text),
+            Spot::Part(list, index) => {
+                let part = self.parts.get_mut(&(list, index))?;
+                Some(&mut part.text)
+            }
+        }
+    }
+
+    /// Something was said that has no known place in the item.
+    pub(crate) fn says_elsewhere(&mut self) {
+        self.elsewhere = true;
+    }
+
+    /// The limit is reached: what was kept is given up.
+    pub(crate) fn overflow(&mut self) {
+        self.parts.clear();
+        self.text = Text::default();
+        self.overflowed = true;
+    }
+
+    pub(crate) fn has_overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// Whether all that came is known, so that an item can be closed with it.
+    pub(crate) fn is_known(&self) -> bool {
+        !self.overflowed && !self.elsewhere
+    }
+
+    /// Whether anything was said.
+    pub(crate) fn says_anything(&self) -> bool {
+        self.elsewhere
+            || self.overflowed
+            || !self.text.is_empty()
+            || self.parts.values().any(Part::says_anything)
+    }
+
+    /// Whether each text that was begun was also summed up.
+    pub(crate) fn is_whole(&self) -> bool {
+        let is_whole = self.text.is_whole() || self.text.is_empty();
+        is_whole && self.parts.values().all(Part::is_whole) && self.says_anything()
+    }
+
+    /// How many bytes are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len() + self.parts.values().map(Part::len).sum::<usize>()
+    }
+
+    /// All texts, one after the other, as a client decodes them.
+    pub(crate) fn texts(&self) -> String {
+        let mut all = self.text.decoded().into_owned();
+        for part in self.parts.values() {
+            all.push_str(&part.text.decoded());
+        }
+        all
+    }
+
+    /// All deltas, one after the other, as a client decodes them.
+    pub(crate) fn deltas(&self) -> String {
+        let mut all = self.text.decoded_deltas().into_owned();
+        for part in self.parts.values() {
+            all.push_str(&part.text.decoded_deltas());
+        }
+        all
+    }
+
+    /// The payload of an item of type `kind` that says this, and no more.
+    pub(crate) fn payload(&self, kind: &str) -> Payload {
+        if item_type(kind).role != Role::Content {
+            return Payload::of(&[self.text.decoded()]);
+        }
+        let parts: Vec<_> = self.parts.values().map(Part::json).collect();
+        let texts: Vec<_> = parts.iter().flat_map(|part| part_payload(part)).collect();
+        Payload::of(&texts)
+    }
+
+    /// The item, announced as `json`, with all that it has said.
+    pub(crate) fn item(&self, kind: &str, json: &[u8]) -> Vec<u8> {
+        let row = item_type(kind);
+        let mut members: Vec<(&str, Vec<u8>)> = Vec::new();
+        if let Some(key) = row.text.filter(|_| !self.text.is_empty()) {
+            members.push((key, [b"\"", self.text.raw(), b"\""].concat()));
+        }
+        for (list, key) in [(List::Content, "content"), (List::Summary, "summary")] {
+            let parts = self.parts.range((list, 0)..=(list, u64::MAX));
+            let parts: Vec<_> = parts.map(|(_, part)| part.json()).collect();
+            if !parts.is_empty() {
+                members.push((key, [b"[", parts.join(&b',').as_slice(), b"]"].concat()));
+            }
+        }
+        edit::with_members(json, &members)
+    }
+
+    fn part(&mut self, list: List, index: u64, kind: PartKind) -> &mut Part {
+        let entry = self.parts.entry((list, index));
+        entry.or_insert_with(|| Part::new(kind))
+    }
+}

@@ -1,0 +1,455 @@
+//! The end of a response: what is open is closed, what is missing is announced or put back, and
+//! the output becomes the list of what was streamed (C4, C5, C6, C13).
+
+use std::collections::HashSet;
+
+use crate::contract::catalogue::{is_call, item_type};
+use crate::contract::engine::{Draft, Engine, Phase, Planned, Ref};
+use crate::contract::event::{Changes, Fate, Listed};
+use crate::contract::identity::Identity;
+use crate::contract::item::Item;
+use crate::contract::observer::{Entry, Observer};
+use crate::contract::pairing::{self, Candidate};
+use crate::contract::policy::GaveUp;
+use crate::contract::report::{Change, Told};
+use crate::contract::waiting::missing;
+use crate::json::{edit, scan};
+
+impl<O: Observer> Engine<O> {
+    /// Decides on the terminal output before the terminal event comes, which sends the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`GaveUp`] where a limit of the policy is passed.
+    pub fn reconcile(&mut self, failed: bool, output: &[Item]) -> Result<Vec<Listed>, GaveUp> {
+        let mut draft = self.end(failed, output)?;
+        let listed = match &mut draft.this {
+            Fate::Send(changes) => changes.output.take(),
+            _ => None,
+        };
+        self.reconciled = Some(draft);
+        Ok(listed.unwrap_or_default())
+    }
+
+    /// `response.completed`, `.incomplete` or `.failed`.
+    pub(super) fn terminal(&mut self, failed: bool, output: &[Item]) -> Result<Draft, GaveUp> {
+        self.observer.ends();
+        let draft = match self.reconciled.take() {
+            Some(draft) => draft,
+            None => self.end(failed, output)?,
+        };
+        self.phase = Phase::Ended;
+        Ok(draft)
+    }
+
+    fn end(&mut self, failed: bool, output: &[Item]) -> Result<Draft, GaveUp> {
+        for item in output {
+            self.check(&item.identity)?;
+        }
+        if self.phase == Phase::Ended {
+            return Ok(self.ended_again(output));
+        }
+        if failed || self.phase == Phase::Failed {
+            return self.failed(output);
+        }
+        let mut draft = Draft::default();
+        let steps = &mut draft.steps;
+        self.settle_waiting(true, steps)?;
+        self.name_waiting(output);
+        self.settle_waiting(true, steps)?;
+        let pairs = self.pair(output);
+        let mut is_paired = vec![false; output.len()];
+        for at in pairs.items.iter().chain(&pairs.waiting).flatten() {
+            if let Some(paired) = is_paired.get_mut(*at) {
+                *paired = true;
+            }
+        }
+        let mut listed = Vec::with_capacity(pairs.items.len());
+        for (at, pair) in pairs.items.iter().enumerate() {
+            let rebuilt = pair.and_then(|pair| Some((pair, output.get(pair)?)));
+            self.settle(at, rebuilt, steps, &mut listed)?;
+        }
+        let gaps = self.gaps(output.len());
+        for (position, item) in output.iter().enumerate() {
+            if is_paired.get(position).is_none_or(|paired| !paired) {
+                let fills_gap = self.policy.empty_items_in_gaps && gaps.contains(&position);
+                self.add_unannounced(position, item, fills_gap, steps, &mut listed)?;
+            }
+        }
+        let keys: Vec<u64> = self.waiting.keys().copied().collect();
+        for (key, pair) in keys.into_iter().zip(pairs.waiting) {
+            let at = self.items.len();
+            self.release(key, steps)?;
+            let rebuilt = pair.and_then(|pair| Some((pair, output.get(pair)?)));
+            self.settle(at, rebuilt, steps, &mut listed)?;
+        }
+        if O::LISTENS {
+            self.observe_order(&listed);
+        }
+        draft.this = Fate::Send(Changes {
+            output: Some(listed),
+            ..Changes::default()
+        });
+        Ok(draft)
+    }
+
+    /// The response has failed: items keep their identity, and nothing else is done (C13).
+    fn failed(&mut self, output: &[Item]) -> Result<Draft, GaveUp> {
+        let mut draft = Draft::default();
+        self.settle_waiting(false, &mut draft.steps)?;
+        self.phase = Phase::Failed;
+        let pairs = self.pair(output);
+        draft.this = Fate::Send(Changes {
+            output: Some(self.relisted(output, &pairs)),
+            ..Changes::default()
+        });
+        Ok(draft)
+    }
+
+    /// The end is told twice: the second one lists the same items.
+    fn ended_again(&mut self, output: &[Item]) -> Draft {
+        let pairs = self.pair(output);
+        Draft::send(Changes {
+            output: Some(self.relisted(output, &pairs)),
+            ..Changes::default()
+        })
+    }
+
+    /// The output as it is, each entry under the identity that its item was announced with.
+    fn relisted(&mut self, output: &[Item], pairs: &Pairs) -> Vec<Listed> {
+        let mut listed = Vec::with_capacity(output.len());
+        for (position, entry) in output.iter().enumerate() {
+            let item = pairs.items.iter().position(|pair| *pair == Some(position));
+            let item = item.filter(|&at| {
+                let kind = self.items.get(at).map(|item| &item.identity.kind);
+                kind == Some(&entry.identity.kind)
+            });
+            let corrections = item.map_or_else(Vec::new, |at| {
+                self.observe_entry(at, position, entry, Entry::Same);
+                self.correct(at, &entry.identity, Told::Terminal)
+            });
+            listed.push(Listed::Rebuilt {
+                position,
+                corrections,
+            });
+        }
+        listed
+    }
+
+    /// Lists the item at `at`, and closes it if it is open.
+    fn settle(
+        &mut self,
+        at: usize,
+        rebuilt: Option<(usize, &Item)>,
+        steps: &mut Vec<Planned>,
+        listed: &mut Vec<Listed>,
+    ) -> Result<(), GaveUp> {
+        let Some(item) = self.items.get(at) else {
+            return Ok(());
+        };
+        if item.is_unseen() {
+            if let Some((position, entry)) = rebuilt {
+                self.observe_entry(at, position, entry, Entry::Same);
+                listed.push(Listed::Rebuilt {
+                    position,
+                    corrections: self.correct(at, &entry.identity, Told::Terminal),
+                });
+            }
+            return Ok(());
+        }
+        let was_open = item.is_open();
+        let is_known = !item.is_joined || item.is_closed() || item.said.is_whole();
+        if was_open {
+            self.observer.never_closed(at);
+        }
+        let kept = rebuilt.filter(|(_, entry)| self.keeps(at, entry));
+        if let Some((position, entry)) = rebuilt {
+            self.observe_entry(at, position, entry, self.differs(at, entry));
+        } else if is_known {
+            self.observer.missing(at);
+        }
+        if let Some((position, entry)) = kept {
+            self.learn(at, &entry.identity);
+            if was_open {
+                let json = edit::corrected(entry.json, &self.corrections(at, &entry.identity));
+                let json = json.unwrap_or_else(|| entry.json.to_vec());
+                self.close_late(at, json, steps)?;
+            }
+            listed.push(Listed::Rebuilt {
+                position,
+                corrections: self.correct(at, &entry.identity, Told::Terminal),
+            });
+            return Ok(());
+        }
+        if was_open {
+            match self.streamed(at).filter(|_| is_known) {
+                Some(json) => self.close_late(at, json, steps)?,
+                None => self.count(Change::LeftOpen),
+            }
+        }
+        if rebuilt.is_some() {
+            self.count(Change::StreamedStands);
+        } else if is_known {
+            self.count(Change::PutBack);
+        }
+        if let Some(item) = self.items.get(at).filter(|_| is_known) {
+            listed.push(Listed::Streamed {
+                index: at,
+                json: item.json.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether the entry of the terminal output is sent in place of what was streamed (C6).
+    fn keeps(&self, at: usize, entry: &Item) -> bool {
+        self.differs(at, entry) == Entry::Same
+    }
+
+    fn differs(&self, at: usize, entry: &Item) -> Entry {
+        let Some(item) = self.items.get(at) else {
+            return Entry::Same;
+        };
+        if item.identity.kind != entry.identity.kind {
+            return Entry::OtherType;
+        }
+        if !item.is_kept_by(entry) {
+            return Entry::OtherPayload;
+        }
+        let name = &item.identity.name;
+        if name.is_some() && *name != entry.identity.name {
+            return Entry::OtherName;
+        }
+        Entry::Same
+    }
+
+    /// The open item at `at` with what it has said; `None` where that is not known.
+    fn streamed(&self, at: usize) -> Option<Vec<u8>> {
+        let item = self.items.get(at).filter(|item| item.said.is_known())?;
+        let kind = &item.identity.kind;
+        let json = item.said.item(kind, &item.json);
+        let is_whole = item.said.is_whole();
+        let status = if is_whole {
+            "completed"
+        } else {
+            item_type(kind).unfinished
+        };
+        let has_status = scan::member(&json, "status").and_then(|span| json.get(span));
+        if has_status.is_none_or(|status| status == b"null") {
+            return Some(json);
+        }
+        Some(edit::with_members(
+            &json,
+            &[("status", edit::quoted(status))],
+        ))
+    }
+
+    /// Inserts the close of an item that the server left open.
+    fn close_late(
+        &mut self,
+        at: usize,
+        json: Vec<u8>,
+        steps: &mut Vec<Planned>,
+    ) -> Result<(), GaveUp> {
+        self.count(Change::ClosedLate);
+        let Ok(item) = Item::read(&json) else {
+            return Ok(());
+        };
+        if let Some(open) = self.items.get_mut(at) {
+            self.held = self.held.saturating_sub(open.said.len());
+            open.close(&item, false);
+        }
+        if let Some(item) = self.items.get(at) {
+            let close = self.events_of(at, item).close(&json);
+            steps.push(Planned::Insert(close));
+        }
+        self.keep(at, json)
+    }
+
+    /// An entry of the output that is none of the streamed items.
+    fn add_unannounced(
+        &mut self,
+        position: usize,
+        entry: &Item,
+        fills_gap: bool,
+        steps: &mut Vec<Planned>,
+        listed: &mut Vec<Listed>,
+    ) -> Result<(), GaveUp> {
+        if self.is_uncounted() {
+            // It may well have been announced before the stream was joined.
+            listed.push(Listed::Rebuilt {
+                position,
+                corrections: Vec::new(),
+            });
+            return Ok(());
+        }
+        let is_wanted = entry.carries_anything() || fills_gap;
+        if !is_wanted || self.repeats_a_call(entry) {
+            self.observer.extra_entry(&entry.identity);
+            self.count(Change::Dropped);
+            return Ok(());
+        }
+        let mut server = entry.identity.clone();
+        let first = self.repeatable_by(&server).first().copied();
+        if server.name.is_none() {
+            let first = first.and_then(|at| self.items.get(at));
+            server.name = first.and_then(|first| first.identity.name.clone());
+        }
+        let at = self.insert_item(None, &server)?;
+        if missing(&server).is_some() && server.call_id.is_none() {
+            // A client must answer it, and nobody has shown another.
+            let call_id = self.usable_call_id(at, None);
+            if let Some(item) = self.items.get_mut(at) {
+                item.identity.call_id = Some(call_id);
+            }
+        }
+        self.count(Change::AnnouncedLate);
+        if let Some(item) = self.items.get(at) {
+            self.observer.only_at_end(at, &item.server);
+        }
+        self.observe_entry(at, position, entry, Entry::Same);
+        let json = edit::corrected(entry.json, &self.corrections(at, &entry.identity));
+        let json = json.unwrap_or_else(|| entry.json.to_vec());
+        if let Some(item) = self.items.get_mut(at) {
+            item.close(entry, false);
+        }
+        if let Some(item) = self.items.get(at) {
+            let events = self.events_of(at, item);
+            let mut whole = events.announce_with_content(&json);
+            whole.push(events.close(&json));
+            steps.extend(whole.into_iter().map(Planned::Insert));
+        }
+        self.keep(at, json)?;
+        listed.push(Listed::Rebuilt {
+            position,
+            corrections: self.correct(at, &entry.identity, Told::Terminal),
+        });
+        Ok(())
+    }
+
+    /// Whether an entry that pairs with nothing only repeats a call that was streamed (C11).
+    fn repeats_a_call(&self, entry: &Item) -> bool {
+        let candidates = self.repeatable_by(&entry.identity).into_iter();
+        is_call(&entry.identity.kind)
+            && candidates
+                .filter_map(|at| self.items.get(at))
+                .any(|first| first.has_said(&entry.payload))
+    }
+
+    /// Calls that wait for a name read it from the entries that they are paired with.
+    fn name_waiting(&mut self, output: &[Item]) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let pairs = self.pair(output);
+        for (waiting, pair) in self.waiting.values_mut().zip(pairs.waiting) {
+            let entry = pair.and_then(|pair| output.get(pair));
+            if let Some(entry) = entry.filter(|entry| entry.identity.kind == waiting.seen.kind) {
+                waiting.seen.fill_from(&entry.identity);
+            }
+        }
+    }
+
+    /// Which entry of the output each item is, and each call that waits.
+    fn pair(&self, output: &[Item]) -> Pairs {
+        let mut order: Vec<(u64, Ref, Candidate)> = Vec::new();
+        for (at, item) in self.items.iter().enumerate() {
+            let candidate = Candidate {
+                identity: &item.identity,
+                upstream: &item.server,
+                payload: item.payload(),
+            };
+            order.push((item.arrival, Ref::Item(at), candidate));
+        }
+        for (&key, waiting) in &self.waiting {
+            let candidate = Candidate {
+                identity: &waiting.seen,
+                upstream: &waiting.seen,
+                payload: Some(waiting.says()),
+            };
+            order.push((key, Ref::Waiting(key), candidate));
+        }
+        order.sort_by_key(|(arrival, ..)| *arrival);
+        let streamed: Vec<Candidate> = order.iter().map(|(.., candidate)| *candidate).collect();
+        let rebuilt: Vec<Candidate> = output
+            .iter()
+            .map(|item| Candidate {
+                identity: &item.identity,
+                upstream: &item.identity,
+                payload: Some(item.payload),
+            })
+            .collect();
+        let found = pairing::pair(&streamed, &rebuilt);
+        let mut pairs = Pairs {
+            items: vec![None; self.items.len()],
+            waiting: Vec::new(),
+        };
+        for ((_, item, _), pair) in order.iter().zip(found) {
+            match *item {
+                Ref::Item(at) => {
+                    if let Some(place) = pairs.items.get_mut(at) {
+                        *place = pair;
+                    }
+                }
+                Ref::Waiting(_) => pairs.waiting.push(pair),
+            }
+        }
+        self.place_unseen(&mut pairs, output.len());
+        pairs
+    }
+
+    /// Gives the items announced before the stream was joined what is left, in order.
+    fn place_unseen(&self, pairs: &mut Pairs, entries: usize) {
+        if !self.is_joined {
+            return;
+        }
+        let mut taken = vec![false; entries];
+        for at in pairs.items.iter().flatten() {
+            if let Some(taken) = taken.get_mut(*at) {
+                *taken = true;
+            }
+        }
+        let mut free = (0..).zip(taken).filter(|(_, taken)| !taken);
+        for (pair, item) in pairs.items.iter_mut().zip(&self.items) {
+            if pair.is_none() && item.is_unseen() {
+                *pair = free.next().map(|(at, _)| at);
+            }
+        }
+    }
+
+    /// The positions below `end` that the server counted an `output_index` for and left free.
+    fn gaps(&self, end: usize) -> HashSet<usize> {
+        let highest = self.by_index.keys().max().copied().unwrap_or(0);
+        (0..end)
+            .zip(0..highest)
+            .filter(|(_, index)| !self.by_index.contains_key(index))
+            .map(|(position, _)| position)
+            .collect()
+    }
+
+    fn observe_entry(&mut self, at: usize, position: usize, entry: &Item, differs: Entry) {
+        if let Some(item) = self.items.get(at) {
+            let (said, wanted): (&Identity, &Identity) = (&entry.identity, &item.identity);
+            self.observer.entry(at, position, said, wanted, differs);
+        }
+    }
+
+    /// Tells which entries stand at another position than their item's.
+    fn observe_order(&mut self, listed: &[Listed]) {
+        for (wanted, entry) in listed.iter().enumerate() {
+            if let Listed::Rebuilt { position, .. } = *entry
+                && position != wanted
+            {
+                let index = (wanted < self.items.len()).then_some(wanted);
+                self.observer.moved(index, position, wanted);
+            }
+        }
+    }
+}
+
+/// The position in the terminal output of each item, and of each call that waits.
+#[derive(Debug)]
+struct Pairs {
+    items: Vec<Option<usize>>,
+    waiting: Vec<Option<usize>>,
+}
