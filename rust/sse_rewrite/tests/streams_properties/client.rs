@@ -119,6 +119,8 @@ pub(crate) struct Seen {
     /// What the client tells items apart by.
     pub(crate) key: usize,
     pub(crate) kind: String,
+    /// The first id that it was named by.
+    pub(crate) id: Option<String>,
     pub(crate) call_id: Option<String>,
     pub(crate) name: Option<String>,
     /// The item of each announcement.
@@ -165,6 +167,10 @@ impl Seen {
 
     fn learn(&mut self, object: &Value) {
         let text = |key| field(object, key).map(str::to_owned);
+        self.id = self
+            .id
+            .take()
+            .or_else(|| text("id").or_else(|| text("item_id")));
         self.call_id = self.call_id.take().or_else(|| text("call_id"));
         self.name = self.name.take().or_else(|| text("name"));
     }
@@ -306,7 +312,17 @@ impl Client {
 
     fn listed(&mut self, key: usize, entry: &Value) {
         let kind = field(entry, "type").unwrap_or_default().to_owned();
-        let seen = self.item(key, &kind, false);
+        let texts = texts_of(entry);
+        // Of the items under one key, the entry is that which says the same, else the first.
+        let of_key = |item: &&mut Seen| item.key == key && item.listed.is_none();
+        let says = |item: &Seen| item.says().contains(&texts);
+        let mut items = self.items.iter_mut().filter(of_key);
+        let first = items.next();
+        let seen = match first {
+            Some(item) if !says(item) => items.find(|item| says(item)).unwrap_or(item),
+            Some(item) => item,
+            None => self.item(key, &kind, false),
+        };
         seen.learn(entry);
         seen.listed = Some(entry.clone());
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::client::{Seen, truth};
+use crate::client::{Seen, rest_of, texts_of, truth};
 use crate::event::{CLIENT_CALLS, Event, field};
 
 /// How a stream ends.
@@ -58,6 +58,8 @@ pub(crate) struct Facts {
     pub(crate) items: Vec<Seen>,
     /// The types of items of which some event could be of one or of another.
     pub(crate) unclear: BTreeSet<String>,
+    /// The types of calls that may wait until a failure, and then pass as they came.
+    pub(crate) as_it_came: BTreeSet<String>,
     /// How many calls no event names, or maybe none.
     pub(crate) unnamed: usize,
 }
@@ -77,9 +79,11 @@ impl Facts {
         let mut unclear = Lifetimes::of(stream).unclear();
         unclear.extend(announced_otherwise(stream));
         let items = truth(stream);
-        if end != End::Complete && items.iter().any(|item| waits(item, &items, stream)) {
-            // What waits then passes as it came.
-            unclear.extend(CLIENT_CALLS.map(str::to_owned));
+        let mut as_it_came = BTreeSet::new();
+        if end != End::Complete {
+            let waiting = items.iter().filter(|item| waits(item, &items, stream));
+            as_it_came.extend(waiting.map(|item| item.kind.clone()));
+            unclear.extend(as_it_came.iter().cloned());
         }
         Self {
             end,
@@ -89,6 +93,7 @@ impl Facts {
             unnamed: unnamed(stream, end),
             items,
             unclear,
+            as_it_came,
         }
     }
 
@@ -119,23 +124,23 @@ fn is_plain(stream: &[Event], items: &[Seen]) -> bool {
 
 /// Whether a call may wait until something names it, or shows that it is a repetition.
 pub(crate) fn waits(item: &Seen, items: &[Seen], stream: &[Event]) -> bool {
-    if !CLIENT_CALLS.contains(&item.kind.as_str()) {
-        return false;
-    }
-    let named = |object| field(object, "call_id").is_some() && field(object, "name").is_some();
     let mut own = stream.iter().filter(|event| event.owner == Some(item.key));
     let first = own.next().and_then(Event::item);
+    let named = |object| field(object, "call_id").is_some() && field(object, "name").is_some();
+    let unnamed = CLIENT_CALLS.contains(&item.kind.as_str()) && !first.is_some_and(named);
     let taken = |other: &Seen| {
-        let apart = other.key != item.key || !std::ptr::eq(other, item);
-        apart && other.call_id.is_some() && other.call_id == item.call_id
+        let again = std::ptr::eq(other, item) && item.announced.len() > 1;
+        let same = item.call_id.is_some() && other.call_id == item.call_id;
+        same && (again || !std::ptr::eq(other, item))
     };
-    !first.is_some_and(named) || items.iter().any(taken)
+    unnamed || items.iter().any(taken)
 }
 
 /// How many calls no event names, or only an entry at the end whose id is another.
 fn unnamed(stream: &[Event], end: End) -> usize {
     let mut calls: BTreeMap<usize, [bool; 2]> = BTreeMap::new();
     let mut ids: BTreeSet<&str> = BTreeSet::new();
+    let mut call_ids: BTreeSet<&str> = BTreeSet::new();
     for event in stream {
         if let Some(owner) = event.owner
             && event
@@ -144,14 +149,18 @@ fn unnamed(stream: &[Event], end: End) -> usize {
         {
             let object = event.item().unwrap_or(&event.body);
             let known = calls.entry(owner).or_default();
-            known[0] |= field(object, "call_id").is_some();
             known[1] |= field(object, "name").is_some();
             ids.extend(event.id());
+            call_ids.extend(field(object, "call_id").filter(|_| !known[0]));
+            known[0] |= field(object, "call_id").is_some();
         }
         for (owner, entry) in event.listed.iter().zip(event.output()) {
             let kind = field(entry, "type").unwrap_or_default();
             let only_here = !calls.contains_key(owner);
-            let found = field(entry, "id").is_some_and(|id| ids.contains(id));
+            // The entry of a `call_id` that another call has shown is that call's.
+            let other = |id| call_ids.contains(id) && !calls.get(owner).is_some_and(|it| it[0]);
+            let is_others = field(entry, "call_id").is_some_and(other);
+            let found = field(entry, "id").is_some_and(|id| ids.contains(id)) && !is_others;
             if CLIENT_CALLS.contains(&kind) && end == End::Complete && (found || only_here) {
                 let known = calls.entry(*owner).or_default();
                 known[0] |= field(entry, "call_id").is_some();
@@ -165,7 +174,7 @@ fn unnamed(stream: &[Event], end: End) -> usize {
         .count()
 }
 
-/// The types of calls that are announced again, while open, with other arguments: what comes
+/// The types of items that are announced again, while open, and say something else: what comes
 /// then may be of the one or of the other.
 fn announced_otherwise(stream: &[Event]) -> Vec<String> {
     let mut open: BTreeMap<usize, &Event> = BTreeMap::new();
@@ -176,8 +185,8 @@ fn announced_otherwise(stream: &[Event]) -> Vec<String> {
             open.remove(&owner);
         } else if event.is_added() && event.item().is_some() {
             let before = open.insert(owner, event);
-            let texts = |event: &Event| event.item().map(crate::client::texts_of);
-            if before.is_some_and(|before| texts(before) != texts(event)) {
+            let says = |event: &Event| event.item().map(|item| (texts_of(item), rest_of(item)));
+            if before.is_some_and(|before| says(before) != says(event)) {
                 kinds.extend(event.item_type().map(str::to_owned));
             }
         }
@@ -217,7 +226,8 @@ impl<'a> Lifetimes<'a> {
             });
             item.kind = event.item_type().unwrap_or(item.kind);
             item.last = place;
-            item.closed |= event.is_done();
+            // One that is announced again after its close may go on.
+            item.closed = event.is_done() || item.closed && !event.is_added();
             if let Some(id) = event.id() {
                 item.ids.entry(id).or_insert(place);
             }

@@ -89,7 +89,12 @@ proptest! {
             show_all(&parse(&once)),
             show_all(&parse(&twice))
         );
-        prop_assert!(again.rewriter.report().is_untouched(), "{:?}", again.rewriter.report());
+        // A call that waits until the end is counted, even if nothing comes before it then.
+        let unchanged = |(name, count): (&str, u64)| {
+            count == 0 || matches!(name, "deferred" | "left_open")
+        };
+        let report = again.rewriter.report();
+        prop_assert!(report.counts().all(unchanged), "{report:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::client::Seen;
 use crate::event::{CLIENT_CALLS, Event, Lane, field};
-use crate::facts::{End, Facts, Numbered};
+use crate::facts::{Facts, Numbered};
 
 const IDENTITY: [&str; 5] = ["id", "call_id", "name", "namespace", "server_label"];
 
@@ -74,9 +74,9 @@ impl Rules<'_> {
     /// Whether the event is of a call that waited for its name until a failure: such a one
     /// passes as it came.
     fn passes_as_it_came(&self, event: &Event) -> bool {
-        let kind = event.item_type().unwrap_or_default();
-        let call = CLIENT_CALLS.contains(&kind);
-        call && self.facts.end != End::Complete && !self.facts.is_clear(kind)
+        self.facts
+            .as_it_came
+            .contains(event.item_type().unwrap_or_default())
     }
 
     /// C3.
@@ -120,7 +120,7 @@ impl Rules<'_> {
         let named = field(item, "call_id").is_some() && field(item, "name").is_some();
         if CLIENT_CALLS.contains(&kind.as_str()) && !named {
             self.unnamed += 1;
-            if self.unnamed > self.facts.unnamed {
+            if self.unnamed > self.facts.unnamed && self.facts.is_clear(&kind) {
                 self.fault(format!("C12: {kind} is announced without call_id and name"));
             }
         }
@@ -175,7 +175,8 @@ impl Rules<'_> {
         if let Some((lane @ (Lane::Content | Lane::Summary), part)) = event.place() {
             let opened = item.parts.entry(lane).or_default();
             if event.opens_part() {
-                if part != *opened {
+                // Of two items that may be taken for one, each opens its first part.
+                if part != *opened && self.facts.is_clear(&item.kind) {
                     found.push(format!(
                         "C2: part {part} of item {place} is opened, not {opened}"
                     ));

@@ -89,7 +89,10 @@ fn completes(item: &Seen, facts: &Facts, stream: &[Event]) -> Option<Texts> {
         });
     let certain = !shared && own.all(|event| event.id().is_none_or(|own| own == id));
     let certain = certain && !item.announced.is_empty();
-    let adds = texts.begins_with(&item.streamed.of_item_only());
+    let announced = item.announced.iter().map(texts_of);
+    let adds = announced
+        .chain([item.streamed.of_item_only()])
+        .all(|it| texts.begins_with(&it));
     (open && certain && adds && facts.end == End::Complete).then_some(texts)
 }
 
@@ -110,18 +113,22 @@ fn only_listed(item: &Seen, items: &[Seen]) -> Option<Need> {
 /// Whether the pairing can take the entry `unannounced` for the streamed item `other`, whose own
 /// entry is missing or says something else.
 fn is_taken_for(other: &Seen, unannounced: &Seen, texts: &Texts) -> bool {
-    let says = |entry| other.says()[..].contains(&texts_of(entry)) && other.streamed.is_empty();
+    let says = other.close.as_ref().map_or_else(
+        || {
+            [&other.whole, &other.streamed]
+                .into_iter()
+                .find(|it| !it.is_empty())
+                .cloned()
+        },
+        |close| Some(texts_of(close)),
+    );
     let paired = other.listed.as_ref().is_some_and(|entry| {
-        let said = [&other.streamed, &other.whole];
-        let closed = other.close.as_ref().map(texts_of);
         let texts = texts_of(entry);
-        closed
-            .as_ref()
-            .or(said.into_iter().max_by_key(|it| !it.is_empty()))
-            == Some(&texts)
-            && (says(entry) || !texts.is_empty())
+        !texts.is_empty() && says.as_ref() == Some(&texts)
     });
-    if !other.is_streamed() || paired {
+    // A `call_id` settles which call an entry is, even if another says the same.
+    let same_call = other.call_id.is_some() && other.call_id == unannounced.call_id;
+    if !other.is_streamed() || paired && !same_call {
         return false;
     }
     let hosted =
@@ -129,7 +136,8 @@ fn is_taken_for(other: &Seen, unannounced: &Seen, texts: &Texts) -> bool {
     let names_agree = other.name.is_none() || other.name == unannounced.name;
     let same_type = other.kind == unannounced.kind && names_agree;
     let same_text = !texts.is_empty() && other.says().contains(texts);
-    same_type || same_text || hosted(&other.kind) && hosted(&unannounced.kind)
+    let both_hosted = hosted(&other.kind) && hosted(&unannounced.kind);
+    same_call || same_type || same_text || both_hosted
 }
 
 /// Whether the item at `place` says nothing that another does not: it may be dropped.
@@ -148,10 +156,12 @@ pub(crate) fn is_repetition(place: usize, items: &[Seen]) -> bool {
     before.iter().any(|other| repeats(item, other)) || after.iter().any(says_less)
 }
 
-/// Whether two items are calls of one name under one `call_id`.
+/// Whether two items are calls of one name under one `call_id`, or one id where none is known.
 fn same_call(item: &Seen, other: &Seen) -> bool {
     let names_agree = other.name.is_none() || item.name.is_none() || other.name == item.name;
-    let named = other.call_id.is_some() && other.call_id == item.call_id;
+    let unnamed = other.call_id.is_none() || item.call_id.is_none();
+    let named = other.call_id.is_some() && other.call_id == item.call_id
+        || unnamed && other.id.is_some() && other.id == item.id;
     other.key != item.key && named && other.kind == item.kind && names_agree
 }
 
