@@ -37,4 +37,5 @@ pub use contract::policy::{GaveUp, Policy};
 pub use contract::report;
 pub use contract::report::{Change, Report, Told};
 pub use encode::Template;
+pub use json::edit::with_member;
 pub use wire::rewriter::{Frames, SseRewriter};

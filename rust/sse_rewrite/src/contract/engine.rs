@@ -170,11 +170,12 @@ impl Engine {
         Self::observed(policy, NoObserver)
     }
 
-    /// An engine for a stream whose server numbers its events without a fault, so that deltas
-    /// need not be shown here: see [`Engine::shift`].
+    /// An engine for a stream that is shown from its beginning, and whose server numbers its
+    /// events without a fault, so that deltas need not be shown here: see [`Engine::shift`].
     #[must_use]
     pub fn of_trusted_numbers(policy: Policy) -> Self {
         Self {
+            phase: Phase::Begun,
             sequence: Sequence::of_trusted_upstream(),
             ..Self::new(policy)
         }
@@ -372,7 +373,7 @@ impl<O: Observer> Engine<O> {
     }
 
     /// Gives the steps of a draft their numbers (C3).
-    fn numbered(&mut self, draft: Draft, number: Option<u64>) -> Action {
+    pub(super) fn numbered(&mut self, draft: Draft, number: Option<u64>) -> Action {
         let mut before = number.or(self.next_number);
         let waits = match &draft.this {
             Fate::Wait(ticket) => Some(*ticket),

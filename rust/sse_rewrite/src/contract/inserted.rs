@@ -7,8 +7,9 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use crate::contract::catalogue::PartKind;
+use crate::contract::catalogue::{PartKind, Role, item_type};
 use crate::contract::identity::{Field, Identity};
+use crate::contract::said::{List, Said, Text};
 use crate::json::edit::quoted;
 use crate::json::scan;
 
@@ -97,43 +98,53 @@ impl ItemEvents<'_> {
     ///
     /// An item type without content events is announced in full.
     pub(crate) fn announce_with_content(&self, item: &[u8]) -> Vec<Inserted> {
-        let item = &*scan::decoded(item);
-        let fields: HashMap<String, &RawValue> = serde_json::from_str(item).unwrap_or_default();
-        let raw = |key: &str| fields.get(key).map_or("null", |value| value.get());
-        let content = match self.identity.kind.as_str() {
-            "message" => self.parts(raw("content")),
-            "reasoning" => {
-                let mut events = self.parts(raw("summary"));
-                events.extend(self.parts(raw("content")));
-                events
-            }
-            "function_call" => {
-                let name = format!(r#","name":{}"#, raw("name"));
-                self.text(FUNCTION_CALL, "arguments", raw("arguments"), &name)
-            }
-            "custom_tool_call" => self.text(CUSTOM_TOOL_CALL, "input", raw("input"), ""),
-            "mcp_call" => self.text(MCP_CALL, "arguments", raw("arguments"), ""),
-            "code_interpreter_call" => self.text(CODE_INTERPRETER, "code", raw("code"), ""),
-            _ => return vec![self.item("response.output_item.added", item)],
+        let text = &*scan::decoded(item);
+        let Some(content) = self.content(text, &Said::default()) else {
+            return vec![self.item("response.output_item.added", text)];
         };
-        // What is empty names nothing, but a client may ask for the field: vLLM calls a tool
-        // without a name where the model wrote none.
-        let empty =
-            |field: &Field| self.identity.get(*field).is_none() && raw(field.key()) == EMPTY_STRING;
-        let mut blank = self.blank();
-        for field in Field::ALL.iter().filter(|field| empty(field)) {
-            blank.insert_str(1, &format!(r#""{}":"","#, field.key()));
-        }
-        let mut events = vec![self.item("response.output_item.added", &blank)];
+        let mut events = vec![self.item("response.output_item.added", &self.blank())];
         events.extend(content);
         events
+    }
+
+    /// The events of its content that the item still owes, when it has `said` so much.
+    pub(crate) fn owed(&self, item: &[u8], said: &Said) -> Vec<Inserted> {
+        let content = self.content(&scan::decoded(item), said);
+        content.unwrap_or_default()
+    }
+
+    /// The events of its content that have not come; `None` for a type that has none.
+    fn content(&self, item: &str, said: &Said) -> Option<Vec<Inserted>> {
+        let fields: HashMap<String, &RawValue> = serde_json::from_str(item).unwrap_or_default();
+        let raw = |key: &str| fields.get(key).map_or("null", |value| value.get());
+        let text = |names, more: &str| {
+            let key = item_type(&self.identity.kind).text?;
+            Some(self.text(names, key, raw(key), more, said))
+        };
+        match self.identity.kind.as_str() {
+            "message" => Some(self.parts(List::Content, raw("content"), said)),
+            "reasoning" => {
+                let mut events = self.parts(List::Summary, raw("summary"), said);
+                events.extend(self.parts(List::Content, raw("content"), said));
+                Some(events)
+            }
+            "function_call" => text(FUNCTION_CALL, &format!(r#","name":{}"#, raw("name"))),
+            "custom_tool_call" => text(CUSTOM_TOOL_CALL, ""),
+            "mcp_call" => text(MCP_CALL, ""),
+            "code_interpreter_call" => text(CODE_INTERPRETER, ""),
+            _ => None,
+        }
     }
 
     /// The item before its content: what a client is shown at the announcement.
     pub(crate) fn blank(&self) -> String {
         let mut text = format!(r#"{{"type":{}"#, quoted(&self.identity.kind));
+        let is_named = |field| matches!(field, Field::CallId | Field::Name);
+        let role = item_type(&self.identity.kind).role;
         for field in Field::ALL {
-            if let Some(value) = self.identity.get(field) {
+            // What is empty names nothing, but clients ask for the field.
+            let wanted = (role == Role::ClientCall && is_named(field)).then_some("");
+            if let Some(value) = self.identity.get(field).or(wanted) {
                 text.extend([r#",""#, field.key(), r#"":"#, &quoted(value)]);
             }
         }
@@ -151,8 +162,8 @@ impl ItemEvents<'_> {
         text + "}"
     }
 
-    /// Every content part: opened, its text sent at once, closed.
-    fn parts(&self, parts: &str) -> Vec<Inserted> {
+    /// What is owed of each part: that it is opened, its text, that it is closed.
+    fn parts(&self, list: List, parts: &str, said: &Said) -> Vec<Inserted> {
         let parts: Vec<&RawValue> = serde_json::from_str(parts).unwrap_or_default();
         if parts.len() > MAX_PARTS {
             return Vec::new();
@@ -182,28 +193,43 @@ impl ItemEvents<'_> {
             }
             let logprobs = kind.logprobs();
             let place = format!(r#","{}":{index}"#, names.index);
-            events.push(self.part(names.added, &place, kind.blank()));
-            if text != EMPTY_STRING {
-                events.push(
-                    self.scoped(names.delta, &format!(r#"{place},"delta":{text}{logprobs}"#)),
-                );
-            }
-            let said = format!(r#"{place},"{}":{text}{logprobs}"#, kind.text_key());
-            events.push(self.scoped(names.done, &said));
-            events.push(self.part(names.part_done, &place, part.get()));
+            let known = said.part_state(list, index);
             index += 1;
+            if known.is_none() {
+                events.push(self.part(names.added, &place, kind.blank()));
+            }
+            let nothing = Text::default();
+            let (before, is_closed) = known.unwrap_or((&nothing, false));
+            if let Some(rest) = before.rest(text).filter(|_| !is_closed) {
+                let delta = format!(r#"{place},"delta":{rest}{logprobs}"#);
+                events.push(self.scoped(names.delta, &delta));
+            }
+            if !before.is_whole() && !is_closed {
+                let done = format!(r#"{place},"{}":{text}{logprobs}"#, kind.text_key());
+                events.push(self.scoped(names.done, &done));
+            }
+            if !is_closed {
+                events.push(self.part(names.part_done, &place, part.get()));
+            }
         }
         events
     }
 
-    /// The one text of a call, sent at once.
-    fn text(&self, names: TextNames, key: &str, text: &str, more: &str) -> Vec<Inserted> {
-        if !is_string(text) {
-            return Vec::new();
-        }
+    /// What is owed of the one text of a call.
+    fn text(
+        &self,
+        names: TextNames,
+        key: &str,
+        text: &str,
+        more: &str,
+        said: &Said,
+    ) -> Vec<Inserted> {
         let mut events = Vec::new();
-        if text != EMPTY_STRING {
-            events.push(self.scoped(names.delta, &format!(r#","delta":{text}"#)));
+        if !is_string(text) || said.text.is_whole() {
+            return events;
+        }
+        if let Some(rest) = said.text.rest(text) {
+            events.push(self.scoped(names.delta, &format!(r#","delta":{rest}"#)));
         }
         events.push(self.scoped(names.done, &format!(r#","{key}":{text}{more}"#)));
         events
@@ -232,8 +258,6 @@ impl ItemEvents<'_> {
 /// Of how many parts an item is streamed part by part. Events outweigh empty parts many times,
 /// so that beyond, which no model gets to, the close alone has them.
 const MAX_PARTS: usize = 1024;
-
-const EMPTY_STRING: &str = r#""""#;
 
 /// The keys that place a part in its item.
 const CONTENT: &str = "content_index";

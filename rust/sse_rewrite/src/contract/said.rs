@@ -49,6 +49,26 @@ impl Text {
         self.whole.is_some()
     }
 
+    /// What of `whole`, a JSON string, the deltas have not brought, as a JSON string; `None` where
+    /// that is nothing, or they have brought something else.
+    pub(crate) fn rest<'a>(&self, whole: &'a str) -> Option<Cow<'a, str>> {
+        if self.whole.is_some() || whole == r#""""# {
+            return None;
+        }
+        if self.deltas.is_empty() {
+            return Some(Cow::Borrowed(whole));
+        }
+        let inner = whole.get(1..whole.len().saturating_sub(1))?;
+        let text = scan::unescaped(inner.as_bytes());
+        let rest = text.strip_prefix(&*self.decoded_deltas())?;
+        (!rest.is_empty()).then(|| Cow::Owned(edit::quoted(rest)))
+    }
+
+    /// The whole of it is what its deltas have said.
+    pub(crate) fn set_whole_as_streamed(&mut self) {
+        self.whole = Some(self.deltas.clone());
+    }
+
     pub(crate) fn set_whole(&mut self, raw: &[u8]) {
         self.whole = Some(raw.to_vec());
     }
@@ -214,6 +234,12 @@ impl Said {
     /// The text of a part, for an event of that part.
     pub(crate) fn part_text(&mut self, list: List, index: u64, kind: PartKind) -> &mut Text {
         &mut self.part(list, index, kind).text
+    }
+
+    /// What is known of the part at `index`: whether it was opened, its text, whether it is closed.
+    pub(crate) fn part_state(&self, list: List, index: u64) -> Option<(&Text, bool)> {
+        let part = self.parts.get(&(list, index))?;
+        Some((&part.text, part.closed.is_some()))
     }
 
     /// The text at `spot`, if it is known.

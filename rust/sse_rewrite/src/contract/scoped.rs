@@ -183,8 +183,8 @@ impl<O: Observer> Engine<O> {
         if let Some(part) = part {
             self.open_part(at, event, &part, steps, changes);
         }
-        self.restore_text(at, event, scope, part.as_ref(), steps, changes);
-        let spot = self.remember(at, event, scope, part.as_ref());
+        let is_restored = self.restore_text(at, event, scope, part.as_ref(), steps, changes);
+        let spot = self.remember(at, event, scope, part.as_ref(), is_restored);
         if self.policy.openai_vocabulary
             && let Some(name) = openai_name(event.event_type)
         {

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 
 use crate::contract::catalogue::{is_call, item_type};
 use crate::contract::engine::{Draft, Engine, Phase, Planned, Ref};
-use crate::contract::event::{Changes, Fate, Listed};
+use crate::contract::event::{Action, Changes, Fate, Listed};
 use crate::contract::identity::Identity;
+use crate::contract::inserted::Inserted;
 use crate::contract::item::Item;
 use crate::contract::observer::{Entry, Observer};
 use crate::contract::pairing::{self, Candidate};
@@ -29,6 +30,38 @@ impl<O: Observer> Engine<O> {
         };
         self.reconciled = Some(draft);
         Ok(listed.unwrap_or_default())
+    }
+
+    /// The events that [`Engine::reconcile`] has decided to insert, which come with the terminal
+    /// event.
+    pub fn reconciled(&self) -> impl Iterator<Item = &Inserted> {
+        let steps = self.reconciled.iter().flat_map(|draft| &draft.steps);
+        steps.filter_map(|step| match step {
+            Planned::Insert(event) => Some(event),
+            Planned::Release { .. } | Planned::Discard(_) => None,
+        })
+    }
+
+    /// The server has broken off, and the caller ends the response as failed: what is open is
+    /// closed as unfinished, with what it has said (C13).
+    ///
+    /// # Errors
+    ///
+    /// [`GaveUp`] where a limit of the policy is passed.
+    pub fn break_off(&mut self) -> Result<Action, GaveUp> {
+        let mut draft = Draft::default();
+        self.settle_waiting(false, &mut draft.steps)?;
+        for at in 0..self.items.len() {
+            if !self.items.get(at).is_some_and(|item| item.is_open()) {
+                continue;
+            }
+            match self.streamed(at, true) {
+                Some(json) => self.close_late(at, json, &mut draft.steps)?,
+                None => self.count(Change::LeftOpen),
+            }
+        }
+        self.phase = Phase::Failed;
+        Ok(self.numbered(draft, None))
     }
 
     /// `response.completed`, `.incomplete` or `.failed`.
@@ -182,7 +215,7 @@ impl<O: Observer> Engine<O> {
             return Ok(());
         }
         if was_open {
-            match self.streamed(at).filter(|_| is_known) {
+            match self.streamed(at, false).filter(|_| is_known) {
                 Some(json) => self.close_late(at, json, steps)?,
                 None => self.count(Change::LeftOpen),
             }
@@ -224,12 +257,14 @@ impl<O: Observer> Engine<O> {
     }
 
     /// The open item at `at` with what it has said; `None` where that is not known.
-    fn streamed(&self, at: usize) -> Option<Vec<u8>> {
+    ///
+    /// It is finished where all of its texts were summed up, unless it was `broken_off`.
+    fn streamed(&self, at: usize, broken_off: bool) -> Option<Vec<u8>> {
         let item = self.items.get(at).filter(|item| item.said.is_known())?;
         let kind = &item.identity.kind;
         let json = item.said.item(kind, &item.json);
         let is_whole = item.said.is_whole();
-        let status = if is_whole {
+        let status = if is_whole && !broken_off {
             "completed"
         } else {
             item_type(kind).unfinished
@@ -255,13 +290,20 @@ impl<O: Observer> Engine<O> {
         let Ok(item) = Item::read(&json) else {
             return Ok(());
         };
+        if let Some(open) = self.items.get(at) {
+            let events = self.events_of(at, open);
+            // Of an item that was joined, only its close can be known to be owed.
+            let mut owed = if open.is_joined {
+                Vec::new()
+            } else {
+                events.owed(&json, &open.said)
+            };
+            owed.push(events.close(&json));
+            steps.extend(owed.into_iter().map(Planned::Insert));
+        }
         if let Some(open) = self.items.get_mut(at) {
             self.held = self.held.saturating_sub(open.said.len());
             open.close(&item, false);
-        }
-        if let Some(item) = self.items.get(at) {
-            let close = self.events_of(at, item).close(&json);
-            steps.push(Planned::Insert(close));
         }
         self.keep(at, json)
     }

@@ -21,6 +21,7 @@ impl<O: Observer> Engine<O> {
         event: &Scoped,
         scope: &Scope,
         part: Option<&Placed>,
+        is_restored: bool,
     ) -> Option<Spot> {
         let item = self.items.get_mut(at)?;
         if item.said.has_overflowed() {
@@ -43,6 +44,7 @@ impl<O: Observer> Engine<O> {
         };
         match (scope.effect, text, raw) {
             (Effect::Delta, Some(text), Some(raw)) => text.add(raw),
+            (Effect::Whole, Some(text), Some(_)) if is_restored => text.set_whole_as_streamed(),
             (Effect::Whole, Some(text), Some(raw)) => text.set_whole(raw),
             (Effect::Delta | Effect::Whole, ..) => said.says_elsewhere(),
             (Effect::OpensPart | Effect::ClosesPart | Effect::Adds | Effect::Status, ..) => {}
@@ -50,6 +52,8 @@ impl<O: Observer> Engine<O> {
         if let (Some(place), Some(json)) = (part, event.part) {
             match scope.effect {
                 Effect::OpensPart => said.open_part(place.list, place.index, place.kind, json),
+                // Its text is what was streamed of it, not what this says.
+                Effect::ClosesPart if is_restored => {}
                 Effect::ClosesPart => said.close_part(place.list, place.index, place.kind, json),
                 _ => {}
             }
@@ -67,7 +71,8 @@ impl<O: Observer> Engine<O> {
     /// Says again what vLLM before 0.25 takes back of a text that it has streamed.
     ///
     /// Where several tokens come in one step, the last deltas of a text may be missing: the event
-    /// that sums up the text has them. vLLM 0.20 sums up the text before a call as empty.
+    /// that sums up the text has them. vLLM 0.20 sums up the text before a call as empty: returns
+    /// whether the event is one that does so.
     pub(super) fn restore_text(
         &mut self,
         at: usize,
@@ -76,13 +81,13 @@ impl<O: Observer> Engine<O> {
         part: Option<&Placed>,
         steps: &mut Vec<Planned>,
         changes: &mut Changes,
-    ) {
+    ) -> bool {
         let Some(item) = self
             .items
             .get_mut(at)
             .filter(|_| self.policy.restore_lost_text)
         else {
-            return;
+            return false;
         };
         let spot = part.map_or(Spot::Call, |part| Spot::Part(part.list, part.index));
         let said = item.said.text_at(spot).map(|text| text.deltas().to_vec());
@@ -95,22 +100,23 @@ impl<O: Observer> Engine<O> {
                 if text.is_none_or(|text| text.is_empty()) {
                     changes.set(Target::Part, "text", restored());
                     self.count(Change::TextRestored);
+                    return true;
                 }
             }
             Effect::Whole => {
                 let Some(whole) = event.raw_text().map(scan::unescaped) else {
-                    return;
+                    return false;
                 };
                 if whole.is_empty() && is_text && !said.is_empty() {
                     changes.set(Target::Event, "text", restored());
                     self.count(Change::TextRestored);
-                    return;
+                    return true;
                 }
                 let streamed = scan::unescaped(&said);
                 let rest = whole.strip_prefix(&*streamed).unwrap_or_default();
                 let rest = rest.strip_suffix(CUT_CHARACTER).unwrap_or(rest);
                 if rest.is_empty() {
-                    return;
+                    return false;
                 }
                 let quoted = edit::quoted(rest);
                 let raw = quoted.get(1..quoted.len().saturating_sub(1));
@@ -131,6 +137,7 @@ impl<O: Observer> Engine<O> {
             }
             _ => {}
         }
+        false
     }
 
     /// The text of a message that vLLM 0.20 closes as empty, after it has streamed it, as the

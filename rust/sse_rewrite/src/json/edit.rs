@@ -81,6 +81,12 @@ pub(crate) fn corrected(item: &[u8], corrections: &[(Field, String)]) -> Option<
     Some(with_members(item, &members))
 }
 
+/// The object with the member `key` set to this JSON text; a missing one becomes its first.
+#[must_use]
+pub fn with_member(object: &[u8], key: &str, value: &[u8]) -> Vec<u8> {
+    with_members(object, &[(key, value)])
+}
+
 /// The object with these members set; a missing one becomes its first.
 pub(crate) fn with_members<V: AsRef<[u8]>>(object: &[u8], members: &[(&str, V)]) -> Vec<u8> {
     let mut edits = Edits::default();

@@ -143,6 +143,14 @@ pub(crate) fn count(json: &[u8], value: Range<usize>) -> Option<u64> {
     digits.parse().ok()
 }
 
+/// The value of an index: one that is no count, such as -1, is beyond all others.
+pub(crate) fn index(json: &[u8], value: Range<usize>) -> Option<u64> {
+    match count(json, value.clone()) {
+        None if json.get(value)? != b"null" => Some(u64::MAX),
+        count => count,
+    }
+}
+
 /// Where the quote is that ends the string whose text starts at `at`.
 pub(crate) fn string_end(json: &[u8], mut at: usize) -> Option<usize> {
     loop {

@@ -116,6 +116,8 @@ impl<'a> Reading<'a> {
             EventKind::Other => Event::Other,
             EventKind::Scoped(scope) => {
                 let span = |span: &Option<Range<usize>>| self.json.get(span.clone()?);
+                let part_index =
+                    |span: &Option<Range<usize>>| scan::index(self.json, span.clone()?);
                 let whole = scope.text.filter(|_| scope.effect == Effect::Whole);
                 let whole = whole
                     .and_then(|key| member(self.json, &(self.fields.start..self.json.len()), key));
@@ -124,8 +126,8 @@ impl<'a> Reading<'a> {
                     part_type: self.part_type.as_deref(),
                     index,
                     item_id: self.item_id.as_deref(),
-                    content_index: self.count(self.fields.content_index.as_ref()),
-                    summary_index: self.count(self.fields.summary_index.as_ref()),
+                    content_index: part_index(&self.fields.content_index),
+                    summary_index: part_index(&self.fields.summary_index),
                     name: self.name.as_deref(),
                     call_id: self.call_id.as_deref(),
                     text: span(&self.fields.delta).or_else(|| span(&whole)),
