@@ -258,7 +258,9 @@ pub(crate) fn altered(came: &[Event], sent: &[Event], facts: &Facts) -> Vec<Stri
         let fault = if passed || event.opens_part() {
             false
         } else if let Some(delta) = event.delta() {
-            !(said.deltas.contains(delta) || said.wholes.contains(delta))
+            // The whole of a text, or the rest of it, may be streamed late.
+            let is_rest = || said.wholes.iter().any(|whole| whole.ends_with(delta));
+            !(said.deltas.contains(delta) || is_rest())
         } else if let Some(whole) = event.whole() {
             let joined = || seen_at(event).is_some_and(|item| says_part(item, whole));
             !(whole.is_empty() || said.wholes.contains(whole) || joined())

@@ -10,6 +10,9 @@ use crate::facts::{Facts, Numbered};
 
 const IDENTITY: [&str; 5] = ["id", "call_id", "name", "namespace", "server_label"];
 
+/// Items whose deltas do not add up to what their close says: one may be left open.
+const MAY_STAY_OPEN: [&str; 3] = ["shell_call", "shell_call_output", "apply_patch_call"];
+
 /// An item as the stream has shown it so far.
 #[derive(Default)]
 struct Known {
@@ -223,7 +226,8 @@ impl Rules<'_> {
         }
         for (place, (known, item)) in self.items.iter_mut().zip(output).enumerate() {
             mention(known, item, &format!("output[{place}]"), &mut self.faults);
-            if !known.closed {
+            let may_stay = MAY_STAY_OPEN.contains(&known.kind.as_str());
+            if !known.closed && !may_stay {
                 self.faults.push(format!("C2: item {place} is not closed"));
             }
         }
@@ -252,8 +256,10 @@ impl Rules<'_> {
         if !self.facts.unclear.is_empty() || !self.facts.joined_plainly {
             return;
         }
-        // Of an item that is neither announced nor listed, nobody knows the beginning.
-        let known = |item: &Seen| !item.announced.is_empty() || item.listed.is_some();
+        // Of an item that is not announced here, nobody knows the beginning.
+        let known = |item: &Seen| {
+            !item.announced.is_empty() && !MAY_STAY_OPEN.contains(&item.kind.as_str())
+        };
         let all_known = self.facts.items.iter().all(known);
         for event in sent {
             if let (Some(index), Some(id)) = (event.index(), event.id()) {
