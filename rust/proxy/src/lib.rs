@@ -5,13 +5,13 @@
 //!
 //! | part | does |
 //! |---|---|
-//! | [`server`] | listens, serves connections, drains |
+//! | [`server`], `listen` | listens, serves connections, drains |
 //! | `proxy` | the way of a request |
 //! | `route` | which requests are about responses |
 //! | `headers` | what of the headers goes on to the next connection |
 //! | `upload` | bodies of requests, read ahead for the response they go on from |
 //! | `stream`, `body`, `broken` | event streams, rewritten; other answers; those that break off |
-//! | `client`, `driven`, `connect` | requests to upstreams, and the connections for them |
+//! | `client`, `driven`, `connect`, `idle` | requests to upstreams, and the connections for them |
 //! | [`upstream`], `balance`, `health`, `affinity` | which upstream is asked |
 //! | `admin`, `metrics` | `/health`, `/ready`, `/metrics` |
 //! | [`tls`] | what is trusted, and shown |
@@ -29,6 +29,8 @@ mod connect;
 mod driven;
 mod headers;
 mod health;
+mod idle;
+mod listen;
 mod metrics;
 mod proxy;
 mod route;

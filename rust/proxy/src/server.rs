@@ -16,7 +16,7 @@ use socket2::{SockRef, TcpKeepalive};
 use sse_rewrite::Policy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::BoxError;
@@ -25,6 +25,7 @@ use crate::balance::Balancer;
 use crate::connect::KEEPALIVE;
 use crate::headers::Peer;
 use crate::health;
+use crate::listen::{accept, listen};
 use crate::metrics::Metrics;
 use crate::proxy::Proxy;
 use crate::tls;
@@ -183,24 +184,6 @@ impl Server {
         });
         drained.await.is_ok()
     }
-}
-
-/// The next connection; waits while the system has none to give.
-pub(crate) async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
-    loop {
-        match listener.accept().await {
-            Ok(accepted) => return accepted,
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                sleep(Duration::from_millis(50)).await;
-            }
-        }
-    }
-}
-
-async fn listen(address: SocketAddr) -> Result<TcpListener, BoxError> {
-    let listening = TcpListener::bind(address).await;
-    listening.map_err(|error| format!("cannot listen at {address}: {error}").into())
 }
 
 /// A connection of a client's.
