@@ -1,7 +1,7 @@
 //! The command line, and what it says.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,11 +24,16 @@ pub(crate) struct Args {
     upstream: Vec<Address>,
 
     /// Where clients connect.
-    #[arg(long, default_value = "127.0.0.1:8001", value_name = "ADDRESS:PORT")]
+    #[arg(
+        long,
+        default_value = "127.0.0.1:8001",
+        value_name = "ADDRESS:PORT",
+        value_parser = socket_address,
+    )]
     listen: SocketAddr,
 
     /// Where /health, /ready and /metrics are; off if left out.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     admin: Option<SocketAddr>,
 
     /// Serve TLS with this certificate chain (PEM).
@@ -125,4 +130,42 @@ impl Args {
             ..Config::new(self.upstream)
         })
     }
+}
+
+/// An address to listen at; a name is looked up, and an IPv4 address of it preferred.
+fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    const EXAMPLE: &str = "127.0.0.1:8001";
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return Err(format!(
+            "an address and a port are wanted, such as {EXAMPLE}"
+        ));
+    };
+    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(port) = port.parse::<u16>().ok().filter(|_| is_number) else {
+        return Err(format!(
+            "`{port}` is no port; write one up to 65535, such as {EXAMPLE}"
+        ));
+    };
+    if host.is_empty() {
+        return Err(format!(
+            "the address is missing; write 0.0.0.0:{port} for every one of this machine's"
+        ));
+    }
+    if host.contains([':', '[', '/']) {
+        return Err(format!(
+            "`{host}` is no address; write one such as {EXAMPLE} or [::1]:8001"
+        ));
+    }
+    let found: Vec<_> = match (host, port).to_socket_addrs() {
+        Ok(found) => found.collect(),
+        Err(error) => return Err(format!("`{host}` cannot be looked up: {error}")),
+    };
+    let is_ipv4 = |address: &&SocketAddr| address.is_ipv4();
+    let chosen = found.iter().find(is_ipv4).or_else(|| found.first());
+    chosen
+        .copied()
+        .ok_or_else(|| format!("`{host}` has no address; write one such as {EXAMPLE}"))
 }

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod arguments;
+#[cfg(test)]
 mod bed;
 #[cfg(test)]
 mod client;

@@ -12,7 +12,7 @@ use crate::bed::{delta, opening, soon};
 use crate::client::{Client, ask, create, get};
 use crate::fake::Fake;
 
-fn program(args: &[&str]) -> Command {
+pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vllm-stable-ids-proxy"));
     command.args(args).kill_on_drop(true).stdin(Stdio::null());
     command
@@ -182,68 +182,7 @@ async fn it_is_quiet_when_all_is_well() {
     assert_eq!(text(&output), "");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn arguments_that_make_no_sense_are_explained() {
-    let here = env!("CARGO_MANIFEST_DIR");
-    let upstream = ["--upstream", "http://127.0.0.1:1"];
-    for (args, message) in [
-        (&[][..], "--upstream"),
-        (&["--upstream", "127.0.0.1:8000"], "http://127.0.0.1:8000"),
-        (&["--upstream", "ftp://x"], "http or https is wanted"),
-        (&["--upstream", "http://x/v1"], "a path has no place here"),
-        (&["--upstream", "http://u:p@x"], "a user or password"),
-        (&[upstream[0], upstream[1], "--listen", "8001"], "--listen"),
-        (&[upstream[0], upstream[1], "--tls-cert", "x"], "--tls-key"),
-        (
-            &[
-                upstream[0],
-                upstream[1],
-                "--tls-cert",
-                "none",
-                "--tls-key",
-                "none",
-            ],
-            "cannot read none",
-        ),
-        (
-            &[
-                "--upstream",
-                "https://x",
-                "--upstream-ca",
-                &format!("{here}/Cargo.toml"),
-            ],
-            "no certificate",
-        ),
-        (&[upstream[0], upstream[1], "--upsteam", "x"], "--upstream"),
-    ] {
-        let output = soon(program(args).output()).await.expect("it runs");
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output));
-        assert!(
-            text(&output).contains(message),
-            "{args:?}: {}",
-            text(&output)
-        );
-    }
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("an address").to_string();
-    let args = [upstream[0], upstream[1], "--listen", &address];
-    let output = soon(program(&args).output()).await.expect("it runs");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output).contains("cannot listen at"),
-        "{}",
-        text(&output)
-    );
-    let output = soon(program(&["--help"]).output()).await.expect("it runs");
-    assert!(output.status.success());
-    assert!(
-        text(&output).contains("Usage: vllm-stable-ids-proxy "),
-        "{}",
-        text(&output)
-    );
-}
-
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     let bytes = [&output.stdout[..], &output.stderr].concat();
     String::from_utf8(bytes).expect("text")
 }
