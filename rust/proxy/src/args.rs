@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::server::Config;
 use crate::tls;
@@ -89,15 +92,17 @@ impl Args {
             LogLevel::Info => LevelFilter::INFO,
             LogLevel::Debug => LevelFilter::DEBUG,
         };
-        let log = tracing_subscriber::fmt()
-            .with_max_level(level)
+        // Libraries log what passes through them, paths and headers too.
+        let own = Targets::new().with_target(env!("CARGO_CRATE_NAME"), level);
+        let lines = tracing_subscriber::fmt::layer()
             .with_ansi(false)
             .with_target(false)
             .with_writer(std::io::stderr);
+        let log = tracing_subscriber::registry().with(own);
         // An error means that the process logs somewhere already.
         let _ = match self.log_format {
-            LogFormat::Text => log.try_init(),
-            LogFormat::Json => log.json().flatten_event(true).try_init(),
+            LogFormat::Text => log.with(lines).try_init(),
+            LogFormat::Json => log.with(lines.json().flatten_event(true)).try_init(),
         };
     }
 

@@ -4,6 +4,11 @@ use std::net::SocketAddr;
 use std::process::{ExitStatus, Output, Stdio};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStderr, Command};
@@ -128,9 +133,9 @@ async fn draining_comes_to_an_end() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_log_quotes_nothing() {
-    let upstream = Fake::new(|request, mut wire| async move {
+/// An upstream that breaks off every answer.
+async fn broken() -> Fake {
+    Fake::new(|request, mut wire| async move {
         if request.is_for("GET /v1/secret") {
             return None;
         }
@@ -139,7 +144,12 @@ async fn the_log_quotes_nothing() {
         wire.chunk(delta(2, "secret")).await;
         None
     })
-    .await;
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_quotes_nothing() {
+    let upstream = broken().await;
     let proxy = Running::before(upstream.address, &["--log-level", "debug"]).await;
     let mut client = Client::new(proxy.address).await;
     client
@@ -155,6 +165,41 @@ async fn the_log_quotes_nothing() {
         log.contains("upstream failed in the middle of a stream"),
         "{log}"
     );
+    assert!(!log.contains("secret"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_quotes_nothing_of_http2_either() {
+    let upstream = broken().await;
+    let proxy = Running::before(upstream.address, &["--log-level", "debug"]).await;
+    let stream = TcpStream::connect(proxy.address).await.expect("it listens");
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+        .await
+        .expect("HTTP/2");
+    tokio::spawn(connection);
+    for path in ["/v1/responses?secret", "/v1/secret"] {
+        let request = Request::post(format!("http://secret{path}"))
+            .header("authorization", "Bearer secret")
+            .header("x-secret", "secret")
+            .body(Full::new(Bytes::from("secret")))
+            .expect("a request");
+        // It may break off before its head comes.
+        let _ = soon(sender.send_request(request)).await;
+    }
+    drop(sender);
+    // A frame that makes no sense, and a farewell (GOAWAY) in words of the client's.
+    for frame in [
+        &b"\0\0\x06\x07secret!secret"[..],
+        b"\0\0\x0e\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01secret",
+    ] {
+        let mut client = Client::new(proxy.address).await;
+        let begin = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        client.send([begin, frame].concat()).await;
+        client.rest().await;
+    }
+    proxy.signal("TERM");
+    let (_, log) = proxy.end().await;
+    assert!(log.contains("a connection failed"), "{log}");
     assert!(!log.contains("secret"), "{log}");
 }
 
