@@ -47,7 +47,8 @@ pub(crate) struct Args {
     #[arg(long, requires = "tls_cert", value_name = "FILE")]
     tls_key: Option<PathBuf>,
 
-    /// Trust these authorities for https upstreams (PEM), instead of the system's.
+    /// Trust these authorities and certificates for https upstreams (PEM), instead of the system's
+    /// authorities.
     #[arg(long, value_name = "FILE")]
     upstream_ca: Option<PathBuf>,
 

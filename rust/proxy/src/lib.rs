@@ -14,7 +14,7 @@
 //! | `client`, `driven`, `connect`, `idle` | requests to upstreams, and the connections for them |
 //! | [`upstream`], `balance`, `health`, `affinity` | which upstream is asked |
 //! | `admin`, `metrics` | `/health`, `/ready`, `/metrics` |
-//! | [`tls`] | what is trusted, and shown |
+//! | [`tls`], `named_verifier` | what is trusted, and shown |
 
 #![forbid(unsafe_code)]
 
@@ -32,6 +32,7 @@ mod health;
 mod idle;
 mod listen;
 mod metrics;
+mod named_verifier;
 mod proxy;
 mod route;
 pub mod server;
