@@ -3,9 +3,8 @@
 use std::net::IpAddr;
 
 use http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE,
-    COOKIE, ETAG, EXPECT, HOST, LOCATION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-    TRANSFER_ENCODING, UPGRADE, VIA,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, ETAG,
+    EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
@@ -117,34 +116,6 @@ pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Makes a `Location` at the upstream one at the proxy, or it would lead clients around it.
-///
-/// Upstream calls itself by the `Host` that it was asked for.
-pub(crate) fn lead_here(headers: &mut HeaderMap, host: &HeaderValue) {
-    for name in [LOCATION, CONTENT_LOCATION] {
-        let path = headers.get(&name).and_then(|value| path_at(value, host));
-        if let Some(path) = path {
-            headers.insert(name, path);
-        }
-    }
-}
-
-/// The path of a URL at `host`.
-fn path_at(url: &HeaderValue, host: &HeaderValue) -> Option<HeaderValue> {
-    let (scheme, rest) = url.to_str().ok()?.split_once("://")?;
-    let host = host.to_str().ok()?;
-    let (authority, path) = rest.split_at_checked(host.len())?;
-    let is_there = authority.eq_ignore_ascii_case(host)
-        && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"));
-    match path.as_bytes() {
-        // Two slashes would begin another authority.
-        [b'/', b'/', ..] => None,
-        [b'/', ..] if is_there => path.parse().ok(),
-        [] | [b'?' | b'#', ..] if is_there => format!("/{path}").parse().ok(),
-        _ => None,
-    }
-}
-
 /// Removes what is not true of a body that is changed.
 pub(crate) fn remove_about_the_bytes(headers: &mut HeaderMap) {
     for name in &ABOUT_THE_BYTES {
@@ -250,31 +221,6 @@ mod tests {
             ("x-forwarded-proto", "http"),
         ]);
         assert_eq!(found, want);
-    }
-
-    #[test]
-    fn a_place_at_the_upstream_is_one_at_the_proxy() {
-        for (said, want) in [
-            ("http://there:8000/v1/models?a=b#c", "/v1/models?a=b#c"),
-            ("https://There:8000", "/"),
-            ("http://there:8000?a", "/?a"),
-            ("/v1/models", "/v1/models"),
-            ("http://there:80001/", "http://there:80001/"),
-            (
-                "http://there:8000@elsewhere/",
-                "http://there:8000@elsewhere/",
-            ),
-            (
-                "http://there:8000//elsewhere",
-                "http://there:8000//elsewhere",
-            ),
-            ("ftp://there:8000/", "ftp://there:8000/"),
-            ("http://elsewhere/", "http://elsewhere/"),
-        ] {
-            let mut found = headers(&[("location", said)]);
-            lead_here(&mut found, &HeaderValue::from_static("there:8000"));
-            assert_eq!(found, headers(&[("location", want)]));
-        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! | [`server`], `listen` | listens, serves connections, drains |
 //! | `proxy` | the way of a request |
 //! | `route` | which requests are about responses |
-//! | `headers` | what of the headers goes on to the next connection |
+//! | `headers`, `location` | what of the headers goes on to the next connection |
 //! | `upload` | bodies of requests, read ahead for the response they go on from |
 //! | `stream`, `body`, `broken` | event streams, rewritten; other answers; those that break off |
 //! | `client`, `driven`, `connect`, `idle` | requests to upstreams, and the connections for them |
@@ -31,6 +31,7 @@ mod headers;
 mod health;
 mod idle;
 mod listen;
+mod location;
 mod metrics;
 mod named_verifier;
 mod proxy;

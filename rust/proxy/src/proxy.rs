@@ -24,6 +24,7 @@ use crate::broken::BreaksOff;
 use crate::client::{Client, Failed};
 use crate::headers::{self, Peer};
 use crate::idle::Idle;
+use crate::location;
 use crate::metrics::Metrics;
 use crate::route::Route;
 use crate::stream::Rewritten;
@@ -199,7 +200,7 @@ impl Proxy {
         }
         *response.version_mut() = Version::HTTP_11;
         headers::remove_hop_by_hop(response.headers_mut());
-        headers::lead_here(response.headers_mut(), &upstream.address.host());
+        location::rewrite(response.headers_mut(), &upstream.address.host());
         let status = response.status();
         let is_whole = status.is_success() && status != StatusCode::PARTIAL_CONTENT;
         if !route.is_rewritten() || !is_whole {
