@@ -57,6 +57,11 @@ pub(crate) struct Args {
     #[arg(long)]
     keep_vocabulary: bool,
 
+    /// With several upstreams, read requests up to this length for their `previous_response_id`.
+    /// Longer ones pass unread.
+    #[arg(long, default_value_t = 32 << 20, value_name = "BYTES")]
+    body_limit: u64,
+
     /// How long to wait for open streams after SIGTERM.
     #[arg(long, default_value_t = 300, value_name = "SECONDS")]
     drain: u64,
@@ -133,6 +138,7 @@ impl Args {
             upstream_tls,
             openai_vocabulary: !self.keep_vocabulary,
             drain: Duration::from_secs(self.drain),
+            body_limit: self.body_limit,
             ..Config::new(self.upstream)
         })
     }

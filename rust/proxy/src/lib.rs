@@ -12,7 +12,7 @@
 //! | `upload` | bodies of requests, read ahead for the response they go on from |
 //! | `stream`, `body`, `broken` | event streams, rewritten; other answers; those that break off |
 //! | `client`, `driven`, `connect`, `idle` | requests to upstreams, and the connections for them |
-//! | [`upstream`], `balance`, `health`, `affinity` | which upstream is asked |
+//! | [`upstream`], `balance`, `health`, `affinity`, `json_scan` | which upstream is asked |
 //! | `admin`, `metrics` | `/health`, `/ready`, `/metrics` |
 //! | [`tls`], `named_verifier` | what is trusted, and shown |
 
@@ -30,6 +30,7 @@ mod driven;
 mod headers;
 mod health;
 mod idle;
+mod json_scan;
 mod listen;
 mod location;
 mod metrics;

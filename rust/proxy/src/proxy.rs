@@ -1,6 +1,7 @@
 //! The way of a request: checked, sent to an upstream, answered.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -26,13 +27,10 @@ use crate::headers::{self, Peer};
 use crate::idle::Idle;
 use crate::location;
 use crate::metrics::Metrics;
-use crate::route::Route;
+use crate::route::{self, Route};
 use crate::stream::Rewritten;
 use crate::upload::{Unread, Upload};
 use crate::upstream::Upstream;
-
-/// How much of a request is read to find the response it goes on from.
-const READ_AHEAD: u64 = 1 << 20;
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
 
@@ -45,6 +43,10 @@ pub(crate) struct Proxy {
     metrics: Arc<Metrics>,
     /// What is wanted of event streams beyond the contract.
     policy: Policy,
+    /// How much of a request is read to find the response it goes on from.
+    body_limit: u64,
+    /// Whether a request was longer, and somebody was told.
+    was_longer: AtomicBool,
     /// Connections that are no HTTP any more.
     tunnels: TaskTracker,
 }
@@ -62,6 +64,7 @@ impl Proxy {
         balancer: Arc<Balancer>,
         metrics: Arc<Metrics>,
         policy: Policy,
+        body_limit: u64,
     ) -> Self {
         let several = balancer.all().len() > 1;
         Self {
@@ -70,6 +73,8 @@ impl Proxy {
             affinity: several.then(|| Arc::new(Affinity::new())),
             metrics,
             policy,
+            body_limit,
+            was_longer: AtomicBool::new(false),
             tunnels: TaskTracker::new(),
         }
     }
@@ -117,12 +122,18 @@ impl Proxy {
         peer: Peer,
     ) -> Result<Response<Body>, BoxError> {
         let (mut parts, body) = request.into_parts();
-        let route = Route::of(&parts.method, path.path());
+        let decoded = route::decoded(path.path());
+        let route = Route::of(&parts.method, &decoded);
         let mut came = Instant::now();
         let (upload, previous) = if self.affinity.is_some() && route == Route::Create {
-            let (upload, text) = Upload::read_ahead(body, READ_AHEAD).await?;
+            let (upload, text) = Upload::read_ahead(body, self.body_limit).await?;
             came = Instant::now();
-            (upload, text.as_deref().and_then(previous_response_id))
+            if let Some(text) = text {
+                (upload, previous_response_id(&text).await)
+            } else {
+                self.note_longer();
+                (upload, None)
+            }
         } else {
             (Upload::new(body), None)
         };
@@ -172,6 +183,18 @@ impl Proxy {
                 }
                 Err(Failed::Answer(error)) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Notes that a request was too long to be read, and says so once.
+    fn note_longer(&self) {
+        self.metrics.unread.inc();
+        if !self.was_longer.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                body_limit = self.body_limit,
+                "a request is longer than --body-limit: it may reach another upstream than the \
+                 response that it goes on from; more of them are only counted"
+            );
         }
     }
 

@@ -56,6 +56,8 @@ pub struct Config {
     pub drain: Duration,
     /// How often upstreams are asked whether they are well.
     pub health_interval: Duration,
+    /// Up to how many bytes of a request are read to find the response that it goes on from.
+    pub body_limit: u64,
 }
 
 impl Config {
@@ -71,6 +73,7 @@ impl Config {
             admin: None,
             drain: Duration::from_secs(300),
             health_interval: Duration::from_secs(5),
+            body_limit: 32 << 20,
         }
     }
 }
@@ -86,6 +89,7 @@ pub struct Server {
     policy: Policy,
     drain: Duration,
     health_interval: Duration,
+    body_limit: u64,
 }
 
 impl Server {
@@ -114,6 +118,7 @@ impl Server {
             },
             drain: config.drain,
             health_interval: config.health_interval,
+            body_limit: config.body_limit,
         })
     }
 
@@ -143,6 +148,7 @@ impl Server {
             Arc::clone(&self.balancer),
             Arc::clone(&self.metrics),
             self.policy,
+            self.body_limit,
         ));
         let mut background = tokio::task::JoinSet::new();
         // One upstream alone is asked whatever its health: only /ready wants to know.

@@ -15,6 +15,8 @@ mod failures;
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
+mod homes;
+#[cfg(test)]
 mod http2;
 #[cfg(test)]
 mod large;
