@@ -51,13 +51,6 @@ pub(crate) struct Proxy {
     tunnels: TaskTracker,
 }
 
-/// Where a request is sent.
-struct Target {
-    upstream: Arc<Upstream>,
-    /// Whether another may be asked instead.
-    any: bool,
-}
-
 impl Proxy {
     pub(crate) fn new(
         tls: ClientConfig,
@@ -151,35 +144,33 @@ impl Proxy {
             headers::ask_for_identity(&mut parts.headers);
         }
         let response_id = previous.as_deref().or(route.response_id());
-        let mut target = self.target(response_id)?;
-        let mut attempts = self.balancer.all().len();
+        let home = response_id.and_then(|id| self.affinity.as_ref()?.find(id));
+        let is_anywhere = home.is_none();
+        let first = home.or_else(|| self.balancer.pick(&[]));
+        let mut upstream = first.ok_or("there is no upstream")?;
+        let mut tried = Vec::new();
         loop {
             let mut outgoing = Request::new(upload.clone());
             *outgoing.method_mut() = parts.method.clone();
             *outgoing.uri_mut() = path.clone().into();
             *outgoing.headers_mut() = parts.headers.clone();
-            let open = target.upstream.begin();
+            let open = upstream.begin();
             let before = came.elapsed();
-            match self.client.request(&target.upstream, outgoing, open).await {
+            match self.client.request(&upstream, outgoing, open).await {
                 Ok(response) => {
-                    return Ok(self.pass_on(
-                        response,
-                        route,
-                        &target.upstream,
-                        client_side,
-                        before,
-                    ));
+                    return Ok(self.pass_on(response, route, &upstream, client_side, before));
                 }
+                // No connection: nothing of the body was taken, and another may be asked.
                 Err(Failed::Connect(error)) => {
-                    attempts -= 1;
                     if self.balancer.all().len() > 1 {
-                        self.balancer.set_up(&target.upstream, false);
-                        self.metrics.upstream_up(&target.upstream);
+                        self.balancer.failed(&upstream);
+                        self.metrics.upstream_up(&upstream);
                     }
-                    if !target.any || attempts == 0 {
-                        return Err(error);
+                    tried.push(upstream.index);
+                    match self.balancer.pick(&tried) {
+                        Some(another) if is_anywhere => upstream = another,
+                        _ => return Err(error),
                     }
-                    target = self.target(None)?;
                 }
                 Err(Failed::Answer(error)) => return Err(error.into()),
             }
@@ -196,17 +187,6 @@ impl Proxy {
                  response that it goes on from; more of them are only counted"
             );
         }
-    }
-
-    /// The upstream that made `response_id`, or else any.
-    fn target(&self, response_id: Option<&str>) -> Result<Target, BoxError> {
-        let made = response_id.and_then(|id| self.affinity.as_ref()?.find(id));
-        let any = made.is_none();
-        let upstream = made.or_else(|| self.balancer.pick());
-        Ok(Target {
-            upstream: upstream.ok_or("there is no upstream")?,
-            any,
-        })
     }
 
     /// Makes an answer of upstream's the one to the client.

@@ -132,6 +132,8 @@ pub(crate) struct Upstream {
     up: AtomicBool,
     /// Requests it has not answered to their end.
     open: AtomicUsize,
+    /// Which of all connections that could not be made was the last one to it; 0: none.
+    last_failure: AtomicUsize,
 }
 
 impl Upstream {
@@ -141,6 +143,7 @@ impl Upstream {
             address,
             up: AtomicBool::new(true),
             open: AtomicUsize::new(0),
+            last_failure: AtomicUsize::new(0),
         }
     }
 
@@ -151,6 +154,15 @@ impl Upstream {
     /// Notes whether it is up; returns whether that is news.
     pub(crate) fn set_up(&self, up: bool) -> bool {
         self.up.swap(up, Ordering::Relaxed) != up
+    }
+
+    /// Notes that the connection with this number could not be made.
+    pub(crate) fn note_failure(&self, number: usize) {
+        self.last_failure.fetch_max(number, Ordering::Relaxed);
+    }
+
+    pub(crate) fn last_failure(&self) -> usize {
+        self.last_failure.load(Ordering::Relaxed)
     }
 
     pub(crate) fn open(&self) -> usize {
