@@ -8,7 +8,7 @@
 //! | [`server`], `listen` | listens, serves connections, drains |
 //! | `proxy` | the way of a request |
 //! | `route` | which requests are about responses |
-//! | `headers`, `location` | what of the headers goes on to the next connection |
+//! | `accept`, `headers`, `framing`, `location` | which requests go on to the next connection, and what of their headers |
 //! | `upload` | bodies of requests, read ahead for the response they go on from |
 //! | `stream`, `body`, `broken` | event streams, rewritten; other answers; those that break off |
 //! | `client`, `driven`, `connect`, `idle` | requests to upstreams, and the connections for them |
@@ -18,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accept;
 mod admin;
 mod affinity;
 mod args;
@@ -27,6 +28,7 @@ mod broken;
 mod client;
 mod connect;
 mod driven;
+mod framing;
 mod headers;
 mod health;
 mod idle;

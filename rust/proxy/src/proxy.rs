@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
+use http_body::Body as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -18,11 +19,13 @@ use sse_rewrite::{Policy, SseRewriter};
 use tokio_util::task::TaskTracker;
 
 use crate::BoxError;
+use crate::accept;
 use crate::affinity::{Affinity, Learner, previous_response_id};
 use crate::balance::Balancer;
 use crate::body::Answer;
 use crate::broken::BreaksOff;
 use crate::client::{Client, Failed};
+use crate::framing;
 use crate::headers::{self, Peer};
 use crate::idle::Idle;
 use crate::location;
@@ -82,11 +85,24 @@ impl Proxy {
     }
 
     /// Answers a request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+    pub(crate) async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        peer: Peer,
+    ) -> Response<Body> {
         self.metrics.requests.inc();
-        let Some(path) = proper_path(&request) else {
-            self.metrics.refused.inc();
-            return refusal(StatusCode::BAD_REQUEST, "this is no request for a proxy");
+        let path = match accept::path(&mut request) {
+            Ok(path) => path,
+            Err((status, message)) => {
+                self.metrics.refused.inc();
+                let mut refused = refusal(status, message);
+                if request.version() < Version::HTTP_2 {
+                    // Its client may see the end of it elsewhere.
+                    let close = HeaderValue::from_static("close");
+                    refused.headers_mut().insert(CONNECTION, close);
+                }
+                return refused;
+            }
         };
         match self.forward(request, path, peer).await {
             Ok(response) => response,
@@ -134,12 +150,12 @@ impl Proxy {
         let client_side = upgrade
             .as_ref()
             .and_then(|_| parts.extensions.remove::<OnUpgrade>());
-        // HTTP/2 has it in the URI.
-        if let (false, Some(authority)) = (parts.headers.contains_key(HOST), parts.uri.authority())
-        {
+        // HTTP/2 has it in the URI, and where HTTP/1.1 has it there, too, the header does not count.
+        if let Some(authority) = parts.uri.authority() {
             parts.headers.insert(HOST, authority.as_str().parse()?);
         }
         headers::to_upstream(&mut parts.headers, parts.version, peer, upgrade.as_ref());
+        framing::announce(&mut parts.headers, &upload.size_hint());
         if route.is_rewritten() {
             headers::ask_for_identity(&mut parts.headers);
         }
@@ -158,7 +174,7 @@ impl Proxy {
             let before = came.elapsed();
             match self.client.request(&upstream, outgoing, open).await {
                 Ok(response) => {
-                    return Ok(self.pass_on(response, route, &upstream, client_side, before));
+                    return self.pass_on(response, route, &upstream, client_side, before);
                 }
                 // No connection: nothing of the body was taken, and another may be asked.
                 Err(Failed::Connect(error)) => {
@@ -197,35 +213,36 @@ impl Proxy {
         upstream: &Arc<Upstream>,
         client_side: Option<OnUpgrade>,
         before: Duration,
-    ) -> Response<Body> {
+    ) -> Result<Response<Body>, BoxError> {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return self.switch_protocols(response, client_side);
+            return Ok(self.switch_protocols(response, client_side));
         }
         *response.version_mut() = Version::HTTP_11;
+        framing::settle(response.headers_mut())?;
         headers::remove_hop_by_hop(response.headers_mut());
         location::rewrite(response.headers_mut(), &upstream.address.host());
         let status = response.status();
         let is_whole = status.is_success() && status != StatusCode::PARTIAL_CONTENT;
         if !route.is_rewritten() || !is_whole {
-            return response.map(boxed);
+            return Ok(response.map(boxed));
         }
         let affinity = self.affinity.as_ref();
         let learner = affinity.map(|known| Learner::new(Arc::clone(known), Arc::clone(upstream)));
         if !headers::is_event_stream(response.headers()) {
-            return response.map(|answer| boxed(answer.shown_to(learner)));
+            return Ok(response.map(|answer| boxed(answer.shown_to(learner))));
         }
         if headers::is_encoded(response.headers()) {
             self.metrics.encoded.inc();
             tracing::warn!("upstream compressed an event stream, which passes as it is");
-            return response.map(boxed);
+            return Ok(response.map(boxed));
         }
         headers::remove_about_the_bytes(response.headers_mut());
         let metrics = Arc::clone(&self.metrics);
-        response.map(|answer| {
+        Ok(response.map(|answer| {
             let rewriter = SseRewriter::new(self.policy);
             let rewritten = Rewritten::new(answer, rewriter, learner, metrics, before);
             BreaksOff::new(rewritten).boxed_unsync()
-        })
+        }))
     }
 
     /// Joins both sides once they have left HTTP, until both have ended.
@@ -264,19 +281,6 @@ impl Proxy {
         });
         Response::from_parts(parts, empty())
     }
-}
-
-/// The path of a request, if it is one that can be sent on.
-fn proper_path(request: &Request<Incoming>) -> Option<PathAndQuery> {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let hosts = (hosts.next(), hosts.next());
-    let has_host = match request.version() {
-        Version::HTTP_11 => matches!(hosts, (Some(_), None)),
-        _ => hosts.1.is_none(),
-    };
-    let path = request.uri().path_and_query()?;
-    let is_proper = has_host && request.method() != Method::CONNECT && path.path().starts_with('/');
-    is_proper.then(|| path.clone())
 }
 
 fn boxed(answer: Answer) -> Body {

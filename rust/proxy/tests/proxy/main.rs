@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod arguments;
 #[cfg(test)]
 mod bed;
@@ -29,4 +31,8 @@ mod rules;
 #[cfg(test)]
 mod several;
 #[cfg(test)]
+mod smuggling;
+#[cfg(test)]
 mod streams;
+#[cfg(test)]
+mod strict;
