@@ -5,11 +5,13 @@ use http::uri::{Authority, PathAndQuery};
 use http::{HeaderValue, Method, Request, StatusCode, Version};
 
 use crate::framing;
+use crate::loops;
 
 /// The path of a request that can be passed on, its framing settled; or what its client is
 /// answered.
 pub(crate) fn path<B>(
     request: &mut Request<B>,
+    own: &loops::Name,
 ) -> Result<PathAndQuery, (StatusCode, &'static str)> {
     let path = request.uri().path_and_query().cloned();
     let path = path
@@ -18,6 +20,11 @@ pub(crate) fn path<B>(
         .ok_or((StatusCode::BAD_REQUEST, "this is no request for a proxy"))?;
     framing::settle(request.headers_mut())
         .map_err(|misframed| (misframed.status(), misframed.message()))?;
+    if own.is_in(request.headers()) {
+        tracing::warn!("a request came back: some upstream leads to this proxy");
+        let message = "the request came back to this proxy: one of its servers leads to it";
+        return Err((StatusCode::LOOP_DETECTED, message));
+    }
     Ok(path)
 }
 
@@ -59,7 +66,7 @@ mod tests {
             request = request.header(HOST, *host);
         }
         let mut request = request.body(()).expect("a request");
-        let path = path(&mut request).ok()?;
+        let path = path(&mut request, &loops::Name::new()).ok()?;
         Some(path.to_string())
     }
 

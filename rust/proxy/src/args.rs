@@ -11,6 +11,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::loops;
 use crate::server::Config;
 use crate::tls;
 use crate::upstream::Address;
@@ -116,8 +117,18 @@ impl Args {
     ///
     /// # Errors
     ///
-    /// A message for the user, where a file cannot be read or used.
+    /// A message for the user, where a file cannot be read or used, or arguments do not fit.
     pub(crate) fn into_config(self) -> Result<Config, String> {
+        for upstream in &self.upstream {
+            for (flag, listen) in [("--listen", Some(self.listen)), ("--admin", self.admin)] {
+                if let Some(listen) = listen.filter(|&listen| loops::leads_to(upstream, listen)) {
+                    return Err(format!(
+                        "--upstream {upstream} is this proxy itself ({flag} {listen}); \
+                         write the address of the server behind it, or another {flag}"
+                    ));
+                }
+            }
+        }
         let read = |path: &PathBuf| {
             fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
         };

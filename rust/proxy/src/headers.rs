@@ -6,7 +6,7 @@ use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, ETAG,
     EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Version};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
@@ -57,7 +57,7 @@ pub(crate) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
 /// Makes the headers of a client those of the request to an upstream.
 pub(crate) fn to_upstream(
     headers: &mut HeaderMap,
-    version: Version,
+    via: Option<HeaderValue>,
     peer: Peer,
     upgrade: Option<&HeaderValue>,
 ) {
@@ -87,12 +87,9 @@ pub(crate) fn to_upstream(
     if let Ok(address) = peer.ip.to_string().parse() {
         append(headers, &FORWARDED_FOR, address);
     }
-    let via = if version == Version::HTTP_2 {
-        "2 vllm-stable-ids"
-    } else {
-        "1.1 vllm-stable-ids"
-    };
-    append(headers, &VIA, HeaderValue::from_static(via));
+    if let Some(via) = via {
+        append(headers, &VIA, via);
+    }
 }
 
 /// Says that the connection goes on with `protocol`.
@@ -144,7 +141,10 @@ pub(crate) fn is_encoded(headers: &HeaderMap) -> bool {
 }
 
 /// The elements of a header that is a list.
-fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+pub(crate) fn tokens<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a str> {
     headers
         .get_all(name)
         .into_iter()
@@ -209,13 +209,14 @@ mod tests {
             ("x-forwarded-for", "10.0.0.1"),
             ("x-private", "1"),
         ]);
-        to_upstream(&mut found, Version::HTTP_11, PEER, None);
+        let via = HeaderValue::from_static("1.1 this");
+        to_upstream(&mut found, Some(via), PEER, None);
         let want = headers(&[
             ("authorization", "Bearer x"),
             ("connection", "te"),
             ("cookie", "a=1; b=2"),
             ("te", "trailers"),
-            ("via", "1.1 vllm-stable-ids"),
+            ("via", "1.1 this"),
             ("x-forwarded-for", "10.0.0.1, 127.0.0.1"),
             ("x-forwarded-host", "there"),
             ("x-forwarded-proto", "http"),

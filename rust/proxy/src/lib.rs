@@ -8,7 +8,7 @@
 //! | [`server`], `listen` | listens, serves connections, drains |
 //! | `proxy` | the way of a request |
 //! | `route` | which requests are about responses |
-//! | `accept`, `headers`, `framing`, `location` | which requests go on to the next connection, and what of their headers |
+//! | `accept`, `headers`, `framing`, `location`, `loops` | which requests go on to the next connection, and what of their headers |
 //! | `upload` | bodies of requests, read ahead for the response they go on from |
 //! | `stream`, `body`, `broken` | event streams, rewritten; other answers; those that break off |
 //! | `client`, `driven`, `connect`, `idle` | requests to upstreams, and the connections for them |
@@ -35,6 +35,7 @@ mod idle;
 mod json_scan;
 mod listen;
 mod location;
+mod loops;
 mod metrics;
 mod named_verifier;
 mod proxy;

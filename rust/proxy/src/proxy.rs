@@ -29,6 +29,7 @@ use crate::framing;
 use crate::headers::{self, Peer};
 use crate::idle::Idle;
 use crate::location;
+use crate::loops;
 use crate::metrics::Metrics;
 use crate::route::{self, Route};
 use crate::stream::Rewritten;
@@ -50,6 +51,7 @@ pub(crate) struct Proxy {
     body_limit: u64,
     /// Whether a request was longer, and somebody was told.
     was_longer: AtomicBool,
+    name: loops::Name,
     /// Connections that are no HTTP any more.
     tunnels: TaskTracker,
 }
@@ -71,6 +73,7 @@ impl Proxy {
             policy,
             body_limit,
             was_longer: AtomicBool::new(false),
+            name: loops::Name::new(),
             tunnels: TaskTracker::new(),
         }
     }
@@ -91,7 +94,7 @@ impl Proxy {
         peer: Peer,
     ) -> Response<Body> {
         self.metrics.requests.inc();
-        let path = match accept::path(&mut request) {
+        let path = match accept::path(&mut request, &self.name) {
             Ok(path) => path,
             Err((status, message)) => {
                 self.metrics.refused.inc();
@@ -154,7 +157,8 @@ impl Proxy {
         if let Some(authority) = parts.uri.authority() {
             parts.headers.insert(HOST, authority.as_str().parse()?);
         }
-        headers::to_upstream(&mut parts.headers, parts.version, peer, upgrade.as_ref());
+        let via = self.name.element(parts.version);
+        headers::to_upstream(&mut parts.headers, via, peer, upgrade.as_ref());
         framing::announce(&mut parts.headers, &upload.size_hint());
         if route.is_rewritten() {
             headers::ask_for_identity(&mut parts.headers);

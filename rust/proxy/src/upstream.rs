@@ -28,6 +28,15 @@ impl Address {
         self.host.clone()
     }
 
+    /// The name or IP address to look up, and the port.
+    pub(crate) fn host_and_port(&self) -> (&str, u16) {
+        let host = self.authority.host();
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        (bare.unwrap_or(host), self.port)
+    }
+
     /// The URL of `path` there.
     pub(crate) fn at(&self, path: PathAndQuery) -> Result<Uri, http::Error> {
         Uri::builder()

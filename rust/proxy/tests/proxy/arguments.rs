@@ -86,6 +86,22 @@ async fn an_address_that_is_none_is_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_before_itself_does_not_start() {
+    for (upstream, flag, address) in [
+        ("http://127.0.0.1:8001", "--listen", "127.0.0.1:8001"),
+        ("http://localhost:8001", "--listen", "127.0.0.1:8001"),
+        ("http://127.0.0.1:8001", "--listen", "localhost:8001"),
+        ("https://127.0.0.1:8001", "--listen", "0.0.0.0:8001"),
+        ("http://127.0.0.1:8009", "--admin", "127.0.0.1:8009"),
+    ] {
+        let args = ["--upstream", "http://127.0.0.1:1", "--upstream", upstream];
+        let args = [&args[..], &[flag, address]].concat();
+        let message = format!("--upstream {upstream} is this proxy itself ({flag} ");
+        refused(&args, 2, &[&message]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_that_cannot_be_used_are_explained() {
     let no_pem = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let tls = ["--tls-cert", "none", "--tls-key", "none"];

@@ -23,6 +23,8 @@ mod http2;
 #[cfg(test)]
 mod large;
 #[cfg(test)]
+mod loops;
+#[cfg(test)]
 mod passing;
 #[cfg(test)]
 mod process;
