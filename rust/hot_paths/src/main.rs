@@ -26,9 +26,11 @@ fn deltas(item_id: &str, count: usize) {
     let response = r#""response":{"id":"resp_1","output":[]},"sequence_number":0"#;
     let item = r#""item":{"id":"msg_1","type":"message","content":[]},"output_index":0,"sequence_number":1"#;
     let mut stream = frame("response.created", response);
+    let part = r#""content_index":0,"item_id":"msg_1","output_index":0,"part":{"type":"output_text","text":""},"sequence_number":2"#;
     stream += &frame("response.output_item.added", item);
+    stream += &frame("response.content_part.added", part);
     for number in 0..count {
-        stream += &delta(item_id, number + 2);
+        stream += &delta(item_id, number + 3);
     }
     let mut rewriter = SseRewriter::new(Policy::default());
     let mut out = Vec::new();
@@ -43,7 +45,7 @@ fn deltas(item_id: &str, count: usize) {
 fn nothing(count: usize) {
     let mut stream = String::new();
     for number in 0..count {
-        stream += &delta("msg_1", number + 2);
+        stream += &delta("msg_1", number + 3);
     }
     black_box(stream);
 }

@@ -277,16 +277,12 @@ impl<O: Observer> Engine<O> {
         Ok(self.numbered(draft, None))
     }
 
-    /// A delta like the one of `run`: its text, between its quotes in JSON, and its number.
-    ///
-    /// Returns the number to send it under.
-    pub fn continue_run(&mut self, run: Run, raw_text: &[u8], number: Option<u64>) -> Option<u64> {
-        self.say(run, raw_text);
-        self.last_sent = self.arrive();
-        let number = number?;
+    /// The number to send a delta of a run under, which the server has numbered so. Its text is
+    /// handed over by [`Engine::say`].
+    pub fn number_of_run(&mut self, number: u64) -> u64 {
         self.note_number(number);
         self.next_number = Some(number.saturating_add(1));
-        Some(self.sequence.number(number))
+        self.sequence.number(number)
     }
 
     /// Text that deltas of `run` brought, which were not shown here, between its quotes in JSON.

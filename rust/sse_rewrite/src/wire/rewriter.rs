@@ -21,6 +21,9 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// How much room for frames that come in pieces is kept between two of them.
 const KEPT_ROOM: usize = 64 << 10;
 
+/// How much room for the texts of deltas is kept between two runs.
+const SAID_ROOM: usize = 4 << 10;
+
 /// How many frames of a stream were sent as they came, and how many were changed or dropped.
 ///
 /// What passes after a limit is not read, and not counted.
@@ -64,6 +67,8 @@ pub struct SseRewriter<O = NoObserver> {
     pending: Vec<u8>,
     engine: Engine<O>,
     run: Option<DeltaRun>,
+    /// What the deltas of the run have said that the engine was not told yet.
+    said: Vec<u8>,
     /// Frames that wait.
     waiting: BTreeMap<Ticket, Vec<u8>>,
     /// How the last frame was written, for frames that are inserted.
@@ -100,6 +105,7 @@ impl<O: FrameObserver> SseRewriter<O> {
             pending: Vec::new(),
             engine: Engine::observed(policy, observer),
             run: None,
+            said: Vec::new(),
             waiting: BTreeMap::new(),
             style: Style::default(),
             started: false,
@@ -181,6 +187,7 @@ impl<O: FrameObserver> SseRewriter<O> {
             self.send(&mut Sink::new(&frame, out), &frame);
         }
         self.scanner = FrameScanner::default();
+        self.tell_said();
         if self.gave_up.is_none() {
             match self.engine.finish() {
                 Ok(action) => {
@@ -277,8 +284,8 @@ impl<O: FrameObserver> SseRewriter<O> {
             return None;
         }
         self.engine.observer.again(found.number);
-        let text = run.text(bytes, &found);
-        let sent = self.engine.continue_run(run.target, text, found.number);
+        self.said.extend_from_slice(run.text(bytes, &found));
+        let sent = found.number.map(|number| self.engine.number_of_run(number));
         if let Some(counts) = &run.counts {
             self.engine.count_again(counts);
         }
@@ -288,7 +295,19 @@ impl<O: FrameObserver> SseRewriter<O> {
         } else {
             run.write(bytes, &found, sent, sink.replace(found.length));
         }
+        if self.said.len() > KEPT_ROOM {
+            self.tell_said();
+        }
         Some((found.length, same))
+    }
+
+    /// Tells the engine what the deltas of the run have said.
+    fn tell_said(&mut self) {
+        if let Some(run) = self.run.as_ref().filter(|_| !self.said.is_empty()) {
+            self.engine.say(run.target, &self.said);
+        }
+        self.said.clear();
+        self.said.shrink_to(SAID_ROOM);
     }
 
     /// Sends one frame, rewritten where it must be.
@@ -303,6 +322,7 @@ impl<O: FrameObserver> SseRewriter<O> {
             }
         }
         self.last = Last::Sent;
+        self.tell_said();
         self.run = None;
         if whole > self.policy.max_frame_bytes && self.gave_up.is_none() {
             self.give_up(GaveUp::FrameTooLong, sink.replace(0));
