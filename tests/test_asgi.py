@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import socket
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import StreamingResponse
@@ -191,6 +195,67 @@ async def test_the_length_of_a_body_that_may_change_is_not_announced() -> None:
     assert sent[0]["headers"] == [(b"content-type", b"text/event-stream"), (b"x-request-id", b"7")]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Content-Length", "Content-Range", "Accept-Ranges", "ETag", "Last-Modified"),
+        *("Content-MD5", "Digest", "Content-Digest", "Repr-Digest"),
+    ],
+)
+async def test_headers_that_describe_the_unchanged_body_are_dropped(name: str) -> None:
+    sent = await answer([start(**{name: "x"}, x_request_id="7"), *bodies(FRAMES)])
+    assert body(sent) == KEPT
+    assert sent[0]["headers"] == [(b"content-type", b"text/event-stream"), (b"x-request-id", b"7")]
+    untouched_head = start("application/json", **{name: "x"})
+    assert (await answer([untouched_head, *bodies(FRAMES)]))[0] is untouched_head
+
+
+async def test_digests_in_trailers_are_dropped_with_the_body_they_describe() -> None:
+    digest = (b"Content-Digest", b"sha-256=:x:")
+    timing = (b"server-timing", b"total;dur=1")
+    trailers: Message = {"type": "http.response.trailers", "headers": [digest, timing]}
+    sent = await answer([start(), *bodies(FRAMES), trailers])
+    assert sent[-1] == {**trailers, "headers": [timing]}
+    sent = await answer([start("application/json"), *bodies(FRAMES), trailers])
+    assert sent[-1] is trailers
+
+
+HEADERS = [[b"Content-Type", b"text/event-stream"], [b"ETag", b"x"], [b"X-Request-Id", b"7"]]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        HEADERS,
+        tuple(map(tuple, HEADERS)),
+        (pair for pair in HEADERS),
+        map(iter, HEADERS),
+        {bytes(name): value for name, value in HEADERS}.items(),
+        [[memoryview(text) for text in pair] for pair in HEADERS],
+    ],
+    ids=["lists", "tuples", "generator", "iterators", "view", "memoryviews"],
+)
+async def test_headers_may_be_any_iterable(headers: Any) -> None:
+    head = {"type": "http.response.start", "status": 200, "headers": headers}
+    sent = await answer([head, *bodies(FRAMES)])
+    assert body(sent) == KEPT
+    assert [list(map(bytes, pair)) for pair in sent[0]["headers"]] == [HEADERS[0], HEADERS[2]]
+
+
+async def test_headers_of_what_passes_may_be_any_iterable() -> None:
+    head = {**start("application/json"), "headers": (pair for pair in HEADERS[1:])}
+    sent = await answer([head, *bodies(FRAMES)])
+    assert [list(pair) for pair in sent[0]["headers"]] == HEADERS[1:]
+    assert body(sent) == BROKEN
+
+
+@pytest.mark.parametrize("status", [201, 203, 206, 400, 500, 503])
+async def test_an_answer_with_another_status_than_200_passes(status: int) -> None:
+    head = {**start(content_range="bytes 0-9/10", etag="x"), "status": status}
+    messages = [head, *bodies(FRAMES)]
+    assert untouched(await answer(messages), messages)
+
+
 async def test_whatever_needs_no_change_is_sent_as_the_same_object() -> None:
     messages = [start(), *bodies([part + b"\n\n" for part in KEPT.split(b"\n\n")[:-1]])]
     assert untouched(await answer(messages), messages)
@@ -262,7 +327,77 @@ async def test_an_application_that_fails_midway_ends_as_it_would_have() -> None:
         await answer(messages, error=error, sent=sent)
     assert raised.value is error
     assert all(message.get("more_body", True) for message in sent)
-    assert body(sent) == KEPT[: KEPT.index(b"event: response.completed")]
+    assert body(sent) == KEPT[: KEPT.index(b"event: response.completed")] + COMPLETED[:20]
+
+
+async def test_an_application_that_leaves_its_body_without_an_end_loses_nothing() -> None:
+    messages = [start(), *bodies([*FRAMES[:3], COMPLETED[:20]])[:-1]]
+    sent = await answer(messages)
+    assert all(message.get("more_body", True) for message in sent)
+    assert body(sent) == KEPT[: KEPT.index(b"event: response.completed")] + COMPLETED[:20]
+
+
+@pytest.mark.parametrize("app_fails", [True, False])
+async def test_a_client_that_is_gone_by_then_changes_nothing_for_the_application(
+    *, app_fails: bool
+) -> None:
+    error = RuntimeError("the engine is gone")
+
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send(start())
+        await send(bodies([COMPLETED[:20]])[0])
+        if app_fails:
+            raise error
+
+    async def receive() -> Message:
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            raise OSError
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/responses", "headers": []}
+    call = StableIdsMiddleware(app)(scope, receive, send)
+    if app_fails:
+        with pytest.raises(RuntimeError) as raised:
+            await call
+        assert raised.value is error
+        assert raised.value.__context__ is None
+    else:
+        await call
+
+
+@contextlib.contextmanager
+def listening(app: Any) -> Iterator[str]:
+    """A real server with the application behind the middleware; gives its base URL."""
+    config = uvicorn.Config(StableIdsMiddleware(app), port=0, lifespan="off", log_level="critical")
+    server = uvicorn.Server(config)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+async def test_a_real_server_sends_what_was_held_before_it_breaks_off() -> None:
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        head = start(etag="x", x_request_id="7")
+        await send({**head, "headers": (header for header in head["headers"])})
+        for message in bodies([*FRAMES[:3], COMPLETED[:20]])[:-1]:
+            await send(message)
+        raise RuntimeError
+
+    got: list[bytes] = []
+    with listening(app) as url, httpx.stream("POST", f"{url}/v1/responses") as served:
+        assert served.headers["x-request-id"] == "7"
+        assert "etag" not in served.headers
+        with pytest.raises(httpx.RemoteProtocolError):
+            got.extend(served.iter_raw())
+    assert b"".join(got) == KEPT[: KEPT.index(b"event: response.completed")] + COMPLETED[:20]
 
 
 class Faulty:

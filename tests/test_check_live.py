@@ -15,7 +15,16 @@ import pytest
 
 from bed.cases import Case, case
 from bed.checking import BROKEN, KEPT, report, run, statuses
-from bed.pretender import Pretender, PretendVllm, Reply, reply_error, reply_json, reply_stream
+from bed.pretender import (
+    MODELS,
+    Asked,
+    Pretender,
+    PretendVllm,
+    Reply,
+    reply_error,
+    reply_json,
+    reply_stream,
+)
 from bed.prompting import Prompting
 
 if TYPE_CHECKING:
@@ -252,15 +261,53 @@ def test_what_is_saved_can_be_checked_again_and_is_not_overwritten(tmp_path: Pat
 
 def test_what_is_saved_redacted_says_nothing_and_is_judged_the_same(tmp_path: Path) -> None:
     with Pretender(PretendVllm(BROKEN)) as server:
-        _, out = run(server.url, "--save", tmp_path, "--redact")
+        _, plain = run(server.url)
+        _, out = run(server.url, "--save", tmp_path / "kept", "--redact")
+        junit = tmp_path / "report.xml"
+        told = run(server.url, "--save", tmp_path / "again", "--redact", "--json", "--junit", junit)
     assert "otherwise" not in out
-    for file in tmp_path.iterdir():
-        for word in ("Paris", "weather", "user", "hello"):
-            assert word not in file.read_text(), file
-    assert run(tmp_path / "call.sse")[0] == 1
-    assert "call_951f53b107639ed7" in (tmp_path / "call.sse").read_text()
-    stored = json.loads((tmp_path / "call.stored.json").read_text())
-    assert stored["output"][1]["call_id"] == "chatcmpl-tool-878dd447ef4d81ef"
+    files = [*(tmp_path / "kept").iterdir(), *(tmp_path / "again").iterdir(), junit]
+    for said in (out, told[1], *(file.read_text() for file in files)):
+        for word in ("Paris", "weather", '"user"', "hello", "951f53b107639ed7", "model m,"):
+            assert word not in said
+    verdicts = [line.split() for line in plain.splitlines() if "BROKEN" in line]
+    assert verdicts == [line.split() for line in out.splitlines() if "BROKEN" in line]
+    assert run(tmp_path / "kept" / "call.sse")[0] == 1
+    # What was equal in two files still is.
+    stored = json.loads((tmp_path / "kept" / "call.stored.json").read_text())
+    call_id = stored["output"][1]["call_id"]
+    assert call_id.startswith("chatcmpl-tool-")
+    assert call_id in (tmp_path / "kept" / "call.sse").read_text()
+    announced = json.loads((tmp_path / "kept" / "answer.request.json").read_text())["input"][0]
+    assert announced["call_id"].startswith("call_")
+    assert announced["call_id"] in out
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422, 500])
+def test_what_a_server_says_in_errors_is_not_shown_redacted(status: int, tmp_path: Path) -> None:
+    secret = "Response Hippopotamus not found"
+
+    def refuse(asked: Asked) -> Reply:
+        return reply_json(MODELS) if asked.method == "GET" else reply_error(status, secret)
+
+    with Pretender(refuse) as server:
+        assert "Hippopotamus" in run(server.url)[1]
+        junit = tmp_path / "report.xml"
+        out = run(server.url, "--save", tmp_path / "a", "--redact", "--junit", junit)
+        told = run(server.url, "--save", tmp_path / "b", "--redact", "--json")
+    assert out[0] == told[0] == 2
+    assert "Hippopotamus" not in out[1] + told[1] + junit.read_text()
+
+
+def test_an_answer_that_is_refused_is_shown_redacted(tmp_path: Path) -> None:
+    with Pretender(Forgetful(KEPT)) as server:
+        read = report(server.url, "--save", tmp_path, "--redact")
+    (answer,) = [one for one in read["requests"] if one["request"] == "answer"]
+    (breach,) = answer["stream"]["breaches"]
+    assert breach["breach"] == "unknown_call"
+    sent = json.loads((tmp_path / "answer.request.json").read_text())["input"][0]["call_id"]
+    assert breach["announced"] == sent
+    assert "951f53b107639ed7" not in breach["sentence"]
 
 
 def test_junit_has_a_suite_for_each_request(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ ADDRESSES = [
     ("reply", "code"),
     [
         (Reply([b"[" * 50_000]), "not_json"),
-        (Reply([b"no gzip at all"], headers={"content-encoding": "gzip"}), "connection"),
+        (Reply([b"no gzip at all"], headers={"content-encoding": "gzip"}), "compressed"),
     ],
 )
 def test_a_list_of_models_that_cannot_be_read_is_named(reply: Reply, code: str) -> None:
@@ -120,6 +120,24 @@ def test_a_header_that_is_none_is_refused_before_anything_is_sent(given: str) ->
     assert read["reason"]["code"] == "header"
     read = report("http://127.0.0.1:1", "--api-key", "a\nb")
     assert read["reason"]["code"] == "header"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("Content-Length: 5", "content-length: 0", "Host: example.org", "HOST:", "Expect: 100"),
+        *("Transfer-Encoding: chunked", "Transfer-Encoding: gzip", "Connection: close"),
+        *("Accept-Encoding: gzip", "Content-Type: text/plain", "Upgrade: h2c", "TE: trailers"),
+        *("X-Name: a\r\nInjected: b", "X\0: a", ": a", "X: \x7f"),
+    ],
+)
+def test_a_header_that_would_make_the_request_wrong_is_refused(given: str) -> None:
+    with Pretender(PretendVllm(KEPT)) as server:
+        status, out = run(server.url, "--header", given)
+        assert server.asked == []
+    assert status == 2
+    assert len(out.splitlines()) == 2
+    assert out.startswith(f"NOT JUDGED: {server.url}: --header ")
 
 
 def test_a_certificate_that_is_not_trusted_is_named(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ neither: it is ASGI and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from typing import Any
 
 from vllm_stable_ids import metrics, settings
@@ -31,6 +32,19 @@ STREAMS = {"POST": CREATE, "GET": RETRIEVE}
 """Which requests a stream of response events may answer."""
 
 PATCHES = "vllm_stable_ids.patches"
+
+OK = 200
+
+OF_THE_BODY = frozenset(
+    {
+        *(b"content-length", b"content-range", b"accept-ranges"),
+        *(b"etag", b"last-modified"),
+        *(b"content-md5", b"digest", b"content-digest", b"repr-digest"),
+    }
+)
+"""Headers that describe the body as the application made it: its length, ranges of it, validators
+(RFC 9110, section 8.8) and digests. A cache that took them for those of the rewritten body would
+mix the two."""
 
 
 class StableIdsMiddleware:
@@ -58,8 +72,10 @@ class StableIdsMiddleware:
         answer = _Answer(send, openai_vocabulary=self._openai_vocabulary)
         try:
             await self.app(scope, receive, answer)
+            await answer.send_held()
         except Exception:
             answer.broke_off()
+            await answer.send_held()
             raise
         finally:
             answer.ended()
@@ -102,6 +118,8 @@ class _Answer:
         kind = message["type"]
         if kind == "http.response.start":
             message = self._started(message)
+        elif kind == "http.response.trailers" and self._is_stream:
+            message = _without_headers_of_the_body(message)
         elif kind == "http.response.body" and self._rewriter is not None:
             body = message.get("body", b"")
             more = message.get("more_body", False)
@@ -117,6 +135,19 @@ class _Answer:
             self._client_left = True
             raise
 
+    async def send_held(self) -> None:
+        """Send what is held of a body that the application left without an end.
+
+        It stays without one: whether the answer was complete is for the server to say.
+        """
+        if self._rewriter is None or self._client_left:
+            return
+        held = self._rewritten(self._rewriter, b"", more=False)
+        if held:
+            # It must not take the place of the application's own exception, nor be one more.
+            with contextlib.suppress(Exception):
+                await self._send({"type": "http.response.body", "body": held, "more_body": True})
+
     def broke_off(self) -> None:
         """Take note that the application failed; not where it could not send."""
         self._tally.broken_off = not self._client_left and not self._tally.ended
@@ -130,13 +161,12 @@ class _Answer:
         metrics.stream_ended("wire", self._tally)
 
     def _started(self, message: Message) -> Message:
-        headers = list(message.get("headers", ()))
-        if not _is_plain_event_stream(headers):
+        message = _with_listed_headers(message)
+        if message.get("status") != OK or not _is_plain_event_stream(message.get("headers", ())):
             return message
         self._is_stream = True
         self._rewriter = SseRewriter(openai_vocabulary=self._openai_vocabulary)
-        kept = [header for header in headers if header[0].lower() != b"content-length"]
-        return message if len(kept) == len(headers) else {**message, "headers": kept}
+        return _without_headers_of_the_body(message)
 
     def _rewritten(self, rewriter: SseRewriter, body: bytes, *, more: bool) -> bytes:
         try:
@@ -174,13 +204,28 @@ class _Answer:
             )
 
 
-def _is_plain_event_stream(headers: list[tuple[bytes, bytes]]) -> bool:
+def _with_listed_headers(message: Message) -> Message:
+    """The message with headers that can be read more than once."""
+    headers = message.get("headers", ())
+    if isinstance(headers, list | tuple) and all(isinstance(one, list | tuple) for one in headers):
+        return message
+    return {**message, "headers": [tuple(header) for header in headers]}
+
+
+def _without_headers_of_the_body(message: Message) -> Message:
+    message = _with_listed_headers(message)
+    headers = message.get("headers", ())
+    kept = [header for header in headers if bytes(header[0]).lower() not in OF_THE_BODY]
+    return message if len(kept) == len(headers) else {**message, "headers": kept}
+
+
+def _is_plain_event_stream(headers: Iterable[Sequence[bytes]]) -> bool:
     """Whether a body under these headers can be read as an event stream."""
     kind = b""
     for name, value in headers:
-        lower = name.lower()
+        lower = bytes(name).lower()
         if lower == b"content-type":
-            kind = value.split(b";", 1)[0].strip().lower()
-        elif lower == b"content-encoding" and value.strip().lower() != b"identity":
+            kind = bytes(value).split(b";", 1)[0].strip().lower()
+        elif lower == b"content-encoding" and bytes(value).strip().lower() != b"identity":
             return False
     return kind == b"text/event-stream"

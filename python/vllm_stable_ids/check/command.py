@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import sys
 from itertools import combinations
@@ -15,7 +16,7 @@ from rich.console import Console
 from vllm_stable_ids.check.capture import judge, refused
 from vllm_stable_ids.check.junit import as_junit
 from vllm_stable_ids.check.keeping import NotKept, Redacted
-from vllm_stable_ids.check.live.asking import Asking
+from vllm_stable_ids.check.live.asking import MAX_BYTES, MAX_TIME_S, Asking
 from vllm_stable_ids.check.page import Timeline, as_html
 from vllm_stable_ids.check.reading import chunks
 from vllm_stable_ids.check.recognise import RECORD
@@ -25,8 +26,6 @@ from vllm_stable_ids.check.verdict import EXIT_STATUS, Reason
 from vllm_stable_ids.output import console, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from vllm_stable_ids.check.live.outcome import LiveVerdict
     from vllm_stable_ids.check.verdict import Verdict
 
@@ -35,6 +34,7 @@ URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 NO_SCHEME = re.compile(r"[\w.-]+:\d+(?:/.*)?")
 OF_A_SERVER = "A running server"
 TIMEOUT_S = 120.0
+MOST_SECONDS = 1e6
 
 
 def check(  # noqa: PLR0913, PLR0917 - an option each
@@ -67,7 +67,8 @@ def check(  # noqa: PLR0913, PLR0917 - an option each
         bool,
         typer.Option(
             "--redact",
-            help="Take texts, arguments and names out of what is saved, so that it can be shown.",
+            help="Replace texts, arguments, names and ids in what is saved and reported, so that "
+            "it can be shown.",
         ),
     ] = False,
     model: Annotated[
@@ -97,10 +98,28 @@ def check(  # noqa: PLR0913, PLR0917 - an option each
         float,
         typer.Option(
             min=0.1,
+            max=MOST_SECONDS,
             help="How long the server may send nothing, in seconds.",
             rich_help_panel=OF_A_SERVER,
         ),
     ] = TIMEOUT_S,
+    max_time: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            max=MOST_SECONDS,
+            help="How long all of it may take, in seconds.",
+            rich_help_panel=OF_A_SERVER,
+        ),
+    ] = MAX_TIME_S,
+    max_bytes: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="How many bytes an answer of the server may have.",
+            rich_help_panel=OF_A_SERVER,
+        ),
+    ] = MAX_BYTES,
     insecure: Annotated[
         bool,
         typer.Option("--insecure", help="Take any TLS certificate.", rich_help_panel=OF_A_SERVER),
@@ -125,13 +144,24 @@ def check(  # noqa: PLR0913, PLR0917 - an option each
         },
         only_file={"--html": html is not None},
     )
+    if math.isnan(timeout) or math.isnan(max_time):
+        _stop("--timeout and --max-time are numbers of seconds")
     if redact and save is None:
         _stop("--redact needs --save DIR, where the redacted copy goes")
     try:
         verdict: Verdict | LiveVerdict
         if is_server:
             asking = Asking(
-                str(target), model, api_key, header or [], timeout, insecure, save, redact
+                url=str(target),
+                model=model,
+                key=api_key,
+                headers=header or [],
+                timeout=timeout,
+                insecure=insecure,
+                save=save,
+                redact=redact,
+                max_bytes=max_bytes,
+                max_time=max_time,
             )
             verdict = _of_server(asking, json=json, junit=junit)
         else:
@@ -158,16 +188,12 @@ def _of_file(
     source = "-" if file is None else str(file)
     timeline = Timeline()
     redacted = None if save is None else Redacted(save, file)
-    onlookers: list[Callable[[bytes], None]] = []
-    if html is not None:
-        # Only a page shows the events themselves.
-        onlookers.append(timeline.feed)
-    if redacted is not None:
-        onlookers.append(redacted.feed)
 
     def look_on(framed: bytes) -> None:
-        for onlooker in onlookers:
-            onlooker(framed)
+        shown = framed if redacted is None else redacted.feed(framed)
+        if html is not None:
+            # Only a page shows the events themselves.
+            timeline.feed(shown)
 
     try:
         verdict = judge(chunks(file, Console(stderr=True)), source, look_on)
@@ -175,6 +201,9 @@ def _of_file(
         advice = f"A server is named as http://{source}." if _is_address(source) else RECORD
         reason = Reason("unreadable", f"It cannot be read: {error.strerror or error}.", advice)
         verdict = refused(source, reason)
+    if redacted is not None:
+        timeline.feed(redacted.finish())
+        verdict, remark = redacted.judged(verdict)
     with written():
         if json:
             typer.echo(as_json(verdict))
@@ -186,7 +215,7 @@ def _of_file(
         timeline.finish()
         _write(html, as_html(verdict, timeline))
     if redacted is not None:
-        typer.echo(f"vllm-stable-ids: {redacted.finish(verdict)}", err=True)
+        typer.echo(f"vllm-stable-ids: {remark}", err=True)
     return verdict
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vllm_stable_ids.check.capture import judge
@@ -22,18 +23,16 @@ class NotKept(Exception):  # noqa: N818 - said to who asked for it, in these wor
 class Folder:
     """A folder for what a run gives. Nothing in it is ever overwritten."""
 
-    def __init__(self, path: Path, *, redact: bool) -> None:
+    def __init__(self, path: Path) -> None:
         """Make the folder.
 
         Args:
             path: Where; the folders above it are made, too.
-            redact: Whether to take out what was said.
 
         Raises:
             NotKept: It cannot be made.
         """
         self._path = path
-        self._redactor = Redactor() if redact else None
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -52,18 +51,13 @@ class Folder:
         if found is not None:
             raise NotKept(f"{self._path} is not empty, and nothing is overwritten: name another")
 
-    def stream(self, name: str, raw: bytes) -> bool:
+    def stream(self, name: str, raw: bytes) -> None:
         """Write a stream.
-
-        Returns:
-            Whether what was written is judged as what came.
 
         Raises:
             NotKept: It cannot be written.
         """
-        kept = raw if self._redactor is None else self._redactor.stream(raw)
-        self._write(name, kept)
-        return kept == raw or _judged(kept) == _judged(raw)
+        self._write(name, raw)
 
     def document(self, name: str, content: dict[str, Any]) -> None:
         """Write a request's or a response's JSON.
@@ -71,8 +65,7 @@ class Folder:
         Raises:
             NotKept: It cannot be written.
         """
-        kept = content if self._redactor is None else self._redactor.document(content)
-        self._write(name, json.dumps(kept, indent=1).encode() + b"\n")
+        self._write(name, json.dumps(content, indent=1).encode() + b"\n")
 
     def new(self, name: str) -> Path:
         """A file that was not there.
@@ -111,50 +104,49 @@ class Redacted:
             NotKept: It cannot be written, or is there already.
         """
         stem = "stdin" if file is None or str(file) == "-" else file.stem
-        self._path = Folder(folder, redact=True).new(f"{stem}.redacted.sse")
+        self._path = Folder(folder).new(f"{stem}.redacted.sse")
         self._redactor = Redactor()
 
-    def feed(self, framed: bytes) -> None:
-        """Take in a piece of the recording.
+    def feed(self, framed: bytes) -> bytes:
+        """Take in a piece of the recording; returns what was written for it.
 
         Raises:
             NotKept: It cannot be written.
         """
-        self._append(self._redactor.feed(framed))
+        return self._append(self._redactor.feed(framed))
 
-    def finish(self, verdict: Verdict) -> str:
-        """End the copy; returns what to say of it.
+    def finish(self) -> bytes:
+        """End the copy; returns what was written for it.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
+        return self._append(self._redactor.finish())
+
+    def judged(self, verdict: Verdict) -> tuple[Verdict, str]:
+        """What to report of the recording, from the copy alone, and what to say of the copy.
 
         Args:
             verdict: That on the recording.
-
-        Raises:
-            NotKept: It cannot be written.
         """
-        self._append(self._redactor.finish())
         if verdict.stream is None:
             self._path.unlink()
-            return "there is no stream to redact"
+            reason = verdict.reason and verdict.reason.without_quotes()
+            return replace(verdict, reason=reason), "there is no stream to redact"
         with self._path.open("rb") as copy:
-            judged = judge(iter(lambda: copy.read(CHUNK_BYTES), b""), "")
-        if _essence(judged) != _essence(verdict):
-            return f"{self._path} is judged otherwise than what it was made of"
-        return f"{self._path} is redacted, and judged the same"
+            judged = judge(iter(lambda: copy.read(CHUNK_BYTES), b""), verdict.source)
+        shown = replace(judged, format=verdict.format, bytes=verdict.bytes, status=verdict.status)
+        if judged.essence != verdict.essence:
+            return shown, f"{self._path} is judged otherwise than what it was made of"
+        return shown, f"{self._path} is redacted, and judged the same"
 
-    def _append(self, content: bytes) -> None:
+    def _append(self, content: bytes) -> bytes:
         try:
             with self._path.open("ab") as target:
                 target.write(content)
         except OSError as error:
             raise _not_written(self._path, error) from None
-
-
-def _judged(raw: bytes) -> object:
-    return _essence(judge([raw], ""))
-
-
-def _essence(verdict: Verdict) -> object:
-    return verdict.status, verdict.stream.rules if verdict.stream is not None else None
+        return content
 
 
 def _not_written(file: Path, error: OSError) -> NotKept:

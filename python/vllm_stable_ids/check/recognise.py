@@ -80,6 +80,7 @@ def no_stream(head: bytes) -> Reason:
         "other_stream",
         "It has no event of the Responses API" + (f", but {seen}." if seen else "."),
         RECORD,
+        unquoted="It has no event of the Responses API.",
     )
 
 
@@ -198,6 +199,7 @@ def _error_body(message: str) -> Reason:
         "error_body",
         f"The server answered with an error: {message}",
         "Mend the request first.",
+        unquoted="The server answered with an error.",
     )
 
 

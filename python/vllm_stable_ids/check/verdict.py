@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ class Reason:
     code: str
     message: str
     advice: str
+    unquoted: str | None = None
+    """The message without what the server said, where it quotes that."""
+
+    def without_quotes(self) -> Reason:
+        """The same in our own words."""
+        return self if self.unquoted is None else replace(self, message=self.unquoted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,17 @@ class Verdict:
     def exit_status(self) -> int:
         """The exit status of the command."""
         return EXIT_STATUS[self.status]
+
+    @property
+    def essence(self) -> object:
+        """What a redacted copy must have in common: all but ids and names."""
+        if self.stream is None:
+            return self.status, self.reason and self.reason.code
+        kinds = [
+            (breach.rule, breach.breach, breach.event, breach.times, breach.output_index)
+            for breach in self.stream.breaches
+        ]
+        return self.status, self.stream.rules, kinds, self.stream.end, self.stream.origin
 
 
 def _made(cls: type[T], members: Mapping[str, Any]) -> T:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+MAX_BYTES = 8 << 20
+MAX_TIME_S = 1800.0
+
 
 @dataclass(frozen=True, slots=True)
 class Asking:
@@ -26,4 +29,8 @@ class Asking:
     save: Path | None
     """The folder for what is sent and comes."""
     redact: bool
-    """Whether texts are taken out of that."""
+    """Whether content is replaced in that, and in what is reported."""
+    max_bytes: int = MAX_BYTES
+    """How many bytes an answer may have."""
+    max_time: float = MAX_TIME_S
+    """How long all of it may take, in seconds."""

@@ -7,13 +7,14 @@ import ipaddress
 import json
 import re
 import ssl
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import httpx
 
-from vllm_stable_ids.check.live.events import events_of, is_terminal
-from vllm_stable_ids.check.live.failure import Failed, of_answer, of_transport
+from vllm_stable_ids.check.live.events import EndOfResponse
+from vllm_stable_ids.check.live.failure import Failed, of_answer, of_compressed, of_transport
+from vllm_stable_ids.check.live.limits import Deadline, too_much
 from vllm_stable_ids.check.recognise import RECORD
 from vllm_stable_ids.check.verdict import Reason
 
@@ -24,10 +25,16 @@ if TYPE_CHECKING:
     from vllm_stable_ids.check.live.asking import Asking
 
 CONNECT_S = 10.0
-MOST_BYTES = 64 << 20
-TERMINAL = re.compile(rb"response\.(?:completed|incomplete|failed)")
+MOST_OF_AN_ERROR = 1 << 16
+MOST_OF_A_NAME = 1 << 10
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+OWN_HEADERS = {
+    *("accept-encoding", "connection", "content-encoding", "content-length", "content-type"),
+    *("expect", "host", "keep-alive", "proxy-connection", "te", "trailer"),
+    *("transfer-encoding", "upgrade"),
+}
+"""Headers that say how the request is sent; another value would make it a wrong one."""
 ODD = re.compile(r"[\s\x00-\x1f]")
 URL_ADVICE = "Write it as http://HOST:PORT, with or without /v1."
 
@@ -78,6 +85,9 @@ def header_of(text: str) -> tuple[str, str]:
         # The value may be a secret.
         message = f"--header {name if colon and name else '…'} is no header."
         raise Failed(Reason("header", message, "Write it as 'Name: value', in ASCII."))
+    if name.lower() in OWN_HEADERS:
+        message = f"--header {name} cannot be set: the checker sets it as its requests need it."
+        raise Failed(Reason("header", message, "Leave it out."))
     return name, value
 
 
@@ -87,6 +97,13 @@ def _bearer(key: str) -> str:
         message = "The key has characters in it that no header can have."
         raise Failed(Reason("header", message, "Look at --api-key, or OPENAI_API_KEY."))
     return value
+
+
+class Streamed(NamedTuple):
+    """A stream as it came, and why it was not read on, if it was not."""
+
+    raw: bytes
+    stopped: Reason | None = None
 
 
 class Server:
@@ -101,6 +118,8 @@ class Server:
         self.base = base_of(asking.url)
         self._host = urlsplit(self.base).netloc
         self._timeout = asking.timeout
+        self._max_bytes = asking.max_bytes
+        self._deadline = Deadline(asking.max_time)
         given = dict(map(header_of, asking.headers))
         if asking.key and "authorization" not in {name.lower() for name in given}:
             given["Authorization"] = _bearer(asking.key)
@@ -112,7 +131,8 @@ class Server:
         )
 
     def __enter__(self) -> Server:
-        """Return the server."""
+        """Return the server; its time begins."""
+        self._deadline.__enter__()
         return self
 
     def __exit__(
@@ -122,6 +142,7 @@ class Server:
         trace: TracebackType | None,
     ) -> None:
         """Close the connections."""
+        self._deadline.__exit__(kind, error, trace)
         self._client.close()
 
     def models(self) -> list[str]:
@@ -135,7 +156,7 @@ class Server:
         data = listed.get("data")
         entries = data if isinstance(data, list) else []
         names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
-        return [name for name in names if isinstance(name, str)]
+        return [name for name in names if isinstance(name, str) and len(name) <= MOST_OF_A_NAME]
 
     def stored(self, response_id: str) -> dict[str, Any]:
         """A stored response.
@@ -145,7 +166,7 @@ class Server:
         """
         return self._json("GET /v1/responses/{id}", f"/v1/responses/{quote(response_id, safe='')}")
 
-    def stream(self, body: dict[str, Any], *, to_the_end: bool = True) -> bytes:
+    def stream(self, body: dict[str, Any], *, to_the_end: bool = True) -> Streamed:
         """Stream a response.
 
         Args:
@@ -159,7 +180,7 @@ class Server:
         asked = "POST /v1/responses"
         return self._stream(asked, "/v1/responses", to_the_end=to_the_end, body=body)
 
-    def rejoined(self, response_id: str, after: int) -> bytes:
+    def rejoined(self, response_id: str, after: int) -> Streamed:
         """Stream the rest of a stored response.
 
         Args:
@@ -174,54 +195,106 @@ class Server:
         return self._stream(asked, path, to_the_end=False)
 
     def _json(self, asked: str, path: str) -> dict[str, Any]:
-        with self._failures():
-            answer = self._client.get(self.base + path)
-        if answer.status_code != httpx.codes.OK:
-            raise Failed(of_answer(answer, answer.content, asked))
+        with self._answer(asked, "GET", path) as answer:
+            content, stopped = self._read(answer, asked)
+        if stopped is not None:
+            raise Failed(stopped)
         try:
-            body = answer.json()
+            body = json.loads(content)
         except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
-            message = f"{asked} answered with {_type_of(answer)}, not with a JSON object."
-            raise Failed(Reason("not_json", message, "Look at the address of the server."))
+            raise Failed(
+                Reason(
+                    "not_json",
+                    f"{asked} answered with {_type_of(answer)}, not with a JSON object.",
+                    "Look at the address of the server.",
+                    unquoted=f"{asked} answered not with a JSON object.",
+                )
+            )
         return body
 
     def _stream(
         self, asked: str, path: str, *, to_the_end: bool, body: dict[str, Any] | None = None
-    ) -> bytes:
-        got = bytearray()
+    ) -> Streamed:
         method = "GET" if body is None else "POST"
+        with self._answer(asked, method, path, body) as answer:
+            if "event-stream" not in answer.headers.get("content-type", ""):
+                raise Failed(
+                    Reason(
+                        "not_a_stream",
+                        f"{asked} answered with {_type_of(answer)}, not with an event stream.",
+                        RECORD,
+                        unquoted=f"{asked} answered not with an event stream.",
+                    )
+                )
+            return self._read(answer, asked, is_whole=None if to_the_end else EndOfResponse())
+
+    @contextlib.contextmanager
+    def _answer(
+        self, asked: str, method: str, path: str, body: dict[str, Any] | None = None
+    ) -> Iterator[httpx.Response]:
+        """The answer to a request, of which nothing but the head was read.
+
+        Raises:
+            Failed: There is none, or none that is worth reading.
+        """
+        self._deadline.check()
         with (
             self._failures(),
-            self._client.stream(method, self.base + path, **_with(body)) as answer,
+            self._client.stream(
+                method,
+                self.base + path,
+                extensions={"trace": self._deadline.trace},
+                **_with(body),
+            ) as answer,
         ):
+            encoding = answer.headers.get("content-encoding", "identity")
+            is_plain = encoding.strip().lower() == "identity"
             if answer.status_code != httpx.codes.OK:
-                raise Failed(of_answer(answer, _head(answer), asked))
-            if "event-stream" not in answer.headers.get("content-type", ""):
-                message = f"{asked} answered with {_type_of(answer)}, not with an event stream."
-                raise Failed(Reason("not_a_stream", message, RECORD))
-            try:
-                for chunk in answer.iter_bytes():
-                    got += chunk
-                    if len(got) > MOST_BYTES or (not to_the_end and has_ended(got)):
-                        break
-            except (httpx.RemoteProtocolError, httpx.ReadError):
-                # What came before it is judged: it shows where the stream stops.
-                if not got:
-                    raise
-        return bytes(got)
+                raise Failed(of_answer(answer, _head(answer) if is_plain else b"", asked))
+            if not is_plain:
+                raise Failed(of_compressed(encoding, asked))
+            yield answer
+
+    def _read(
+        self, answer: httpx.Response, asked: str, is_whole: EndOfResponse | None = None
+    ) -> Streamed:
+        """Read an answer within the limits.
+
+        Args:
+            answer: It.
+            asked: The request.
+            is_whole: Says when enough of it was read.
+        """
+        got = bytearray()
+        try:
+            for chunk in answer.iter_raw():
+                got += chunk
+                if len(got) > self._max_bytes:
+                    del got[self._max_bytes :]
+                    return Streamed(bytes(got), too_much(self._max_bytes, asked))
+                if self._deadline.is_over or (is_whole is not None and is_whole.after(chunk)):
+                    break
+        except (httpx.RemoteProtocolError, httpx.ReadError):
+            # What came before it is judged: it shows where the stream stops.
+            if not got and not self._deadline.is_over:
+                raise
+        return Streamed(bytes(got), self._deadline.reason if self._deadline.is_over else None)
 
     @contextlib.contextmanager
     def _failures(self) -> Iterator[None]:
         """Say what went wrong on the way."""
         try:
             yield
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Failed(of_transport(error, self._host, self._timeout)) from None
+        except Failed:
+            raise
         except UnicodeError:
             # Of a label that is empty or too long, which httpx leaves to the socket.
             raise Failed(_no_url("its host is no name")) from None
+        except Exception as error:  # noqa: BLE001 - what libraries raise on nonsense is not only theirs
+            self._deadline.check()
+            raise Failed(of_transport(error, self._host, self._timeout)) from None
 
 
 def _with(body: dict[str, Any] | None) -> dict[str, Any]:
@@ -231,21 +304,12 @@ def _with(body: dict[str, Any] | None) -> dict[str, Any]:
     return {"content": json.dumps(body), "headers": {"Content-Type": "application/json"}}
 
 
-def has_ended(raw: bytes | bytearray) -> bool:
-    """Whether the last frame is whole, and a terminal event."""
-    if not raw.endswith((b"\n\n", b"\r\n\r\n")):
-        return False
-    body = raw.rstrip()
-    last = body[max(body.rfind(b"\n\n"), body.rfind(b"\r\n\r\n"), 0) :]
-    return TERMINAL.search(last) is not None and is_terminal(events_of(last)[-1:])
-
-
 def _head(answer: httpx.Response) -> bytes:
     """The start of an error's body, however long it is."""
     got = b""
-    for chunk in answer.iter_bytes():
+    for chunk in answer.iter_raw():
         got += chunk
-        if len(got) > 1 << 16:
+        if len(got) > MOST_OF_AN_ERROR:
             break
     return got
 

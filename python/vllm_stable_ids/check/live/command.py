@@ -9,6 +9,8 @@ from vllm_stable_ids.check.live.client import Server, without_secrets
 from vllm_stable_ids.check.live.failure import Failed
 from vllm_stable_ids.check.live.outcome import LiveVerdict
 from vllm_stable_ids.check.live.run import Run
+from vllm_stable_ids.check.live.shown import Shown
+from vllm_stable_ids.check.redact import Redactor
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +29,7 @@ def ask(asking: Asking, console: Console) -> LiveVerdict:
         NotKept: Something cannot be saved.
     """
     save = asking.save
-    folder = None if save is None else Folder(save, redact=asking.redact)
+    folder = None if save is None else Folder(save)
     if folder is not None:
         folder.check_empty()
 
@@ -36,15 +38,23 @@ def ask(asking: Asking, console: Console) -> LiveVerdict:
             return
         if isinstance(content, dict):
             folder.document(f"{name}.{kind}", content)
-        elif not folder.stream(f"{name}.{kind}", content):
-            console.print(f"vllm-stable-ids: {name}.{kind} is judged otherwise than what came")
+        else:
+            folder.stream(f"{name}.{kind}", content)
 
+    shown = Shown(Redactor() if asking.redact else None)
     try:
         with Server(asking) as server:
-            run = Run(server, asking.model, keep)
-            if not console.is_terminal:
-                return run.go(lambda _: None)
-            with console.status("asking for the models") as status:
-                return run.go(lambda title: status.update(f"asking: {title}"))
+            verdict = _go(Run(server, asking.model, keep, shown), console)
     except Failed as failed:
-        return LiveVerdict(without_secrets(asking.url), asking.model, stopped=failed.reason)
+        url, model = without_secrets(asking.url), shown.model(asking.model)
+        return LiveVerdict(url, model, stopped=shown.reason(failed.reason))
+    for name in shown.unlike:
+        console.print(f"vllm-stable-ids: {name} is judged otherwise than what came")
+    return verdict
+
+
+def _go(run: Run, console: Console) -> LiveVerdict:
+    if not console.is_terminal:
+        return run.go(lambda _: None)
+    with console.status("asking for the models") as status:
+        return run.go(lambda title: status.update(f"asking: {title}"))

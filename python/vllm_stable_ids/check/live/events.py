@@ -6,28 +6,47 @@ import json
 import re
 from typing import Any
 
+from vllm_stable_ids.check.frames import Frames
+
 Event = dict[str, Any]
 
 TERMINALS = {"response.completed", "response.incomplete", "response.failed"}
+TERMINAL = re.compile(rb"response\.(?:completed|incomplete|failed)")
 DATA = re.compile(rb"^data: ?(.*?)\r?$", re.MULTILINE)
 
 
 def events_of(raw: bytes | bytearray) -> list[Event]:
     """The events that can be read; the checker reports those that cannot."""
-    found = []
-    for data in DATA.findall(raw):
-        try:
-            event = json.loads(data)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict):
-            found.append(event)
-    return found
+    return [event for data in DATA.findall(raw) for event in _read(data)]
+
+
+def _read(data: bytes) -> list[Event]:
+    """The event that some data is; none where it cannot be read."""
+    try:
+        event = json.loads(data)
+    except (ValueError, RecursionError):
+        return []
+    return [event] if isinstance(event, dict) else []
 
 
 def frames(events: list[Event]) -> bytes:
     """A stream of the events."""
     return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+
+
+class EndOfResponse:
+    """Tells of a stream that comes in pieces when its response has ended."""
+
+    def __init__(self) -> None:
+        """Begin."""
+        self._frames = Frames()
+
+    def after(self, piece: bytes) -> bool:
+        """Whether one of the frames that are whole by now ends the response."""
+        found = [frame.data for frame in self._frames.feed(piece)]
+        return is_terminal(
+            [event for data in found if TERMINAL.search(data) for event in _read(data)]
+        )
 
 
 def is_terminal(events: list[Event]) -> bool:

@@ -26,6 +26,7 @@ OPTIONAL = {"not_stored", "tools_off", "no_call", "no_items"}
 FATAL = {
     *("dns", "refused_connection", "connection", "tls", "timeout"),
     *("unauthorised", "redirect", "no_route", "model", "not_a_stream"),
+    *("compressed", "max_bytes", "max_time"),
 }
 
 STORE = "VLLM_ENABLE_RESPONSES_API_STORE=1"
@@ -37,6 +38,8 @@ TOOLS = (
 )
 ADDRESS = "Look at the address: that of a vLLM is http://HOST:8000, with or without /v1."
 LOG = "The server's log says why."
+TOO_LONG = "buffer too long"
+"""What the client says where headers, which it reads whole, have no end."""
 
 
 class Failed(Exception):  # noqa: N818 - a reason, not an error of ours
@@ -52,7 +55,7 @@ class Failed(Exception):  # noqa: N818 - a reason, not an error of ours
         self.reason = reason
 
 
-def of_transport(error: httpx.HTTPError | httpx.InvalidURL, host: str, timeout: float) -> Reason:
+def of_transport(error: Exception, host: str, timeout: float) -> Reason:
     """Why no answer came."""
     if isinstance(error, httpx.ConnectTimeout):
         message = f"{host} did not take the connection in time."
@@ -67,11 +70,12 @@ def of_transport(error: httpx.HTTPError | httpx.InvalidURL, host: str, timeout: 
         known = _of_cause(cause, host)
         if known is not None:
             return known
-    if isinstance(error, httpx.DecodingError):
-        return Reason("connection", f"{host} sent what cannot be decompressed.", LOG)
+    if isinstance(error, httpx.RemoteProtocolError) and TOO_LONG in str(error):
+        return Reason("connection", f"{host} sent headers that are too long.", LOG)
     if isinstance(error, httpx.RemoteProtocolError):
         return Reason("connection", f"{host} closed the connection, or speaks no HTTP.", LOG)
-    return Reason("connection", f"The connection to {host} failed: {error}.", ADDRESS)
+    what = f"The connection to {host} failed"
+    return _quoting("connection", what, f"{_clipped(str(error))}.", ADDRESS)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -104,6 +108,20 @@ def _of_cause(cause: BaseException, host: str) -> Reason | None:
     return None
 
 
+def of_compressed(encoding: str, asked: str) -> Reason:
+    """Why an answer is not read that is compressed though that was not asked for.
+
+    Unpacked, a few bytes may be any number.
+    """
+    what = f"The answer to {asked} is compressed, which was not asked for"
+    return Reason(
+        "compressed",
+        f"{what} ({_clipped(encoding)}).",
+        "Turn compression off for it, in the server or in the proxy before it.",
+        unquoted=f"{what}.",
+    )
+
+
 def of_answer(answer: httpx.Response, body: bytes, asked: str) -> Reason:
     """Why an answer with another status than 200 is nothing to judge.
 
@@ -113,49 +131,54 @@ def of_answer(answer: httpx.Response, body: bytes, asked: str) -> Reason:
         asked: The request, as `POST /v1/responses`.
     """
     status = answer.status_code
-    said = message_of(body)
-    quoted = f": {said}" if said else "."
+    said = message_of(body) or ""
     if answer.is_redirect:
         target = answer.headers.get("location", "nowhere")
         return Reason(
             "redirect",
             f"{asked} is redirected to {_clipped(target)}.",
             "Redirects are not followed, since a key would go along. Give the address it names.",
+            unquoted=f"{asked} is redirected.",
         )
     if status in UNAUTHORISED:
-        message = f"The server does not let us in ({status}){quoted}"
-        return Reason("unauthorised", message, "Give its key: --api-key, or OPENAI_API_KEY.")
+        what = f"The server does not let us in ({status})"
+        return _quoting("unauthorised", what, said, "Give its key: --api-key, or OPENAI_API_KEY.")
     if status in NO_ROUTE:
-        return _not_found(status, body, asked, quoted)
+        return _not_found(status, said, asked)
     if status in BAD_REQUESTS:
-        return _bad_request(status, said or "", quoted)
+        return _bad_request(status, said)
     if status >= httpx.codes.INTERNAL_SERVER_ERROR:
-        return Reason("server_error", f"The server failed ({status}){quoted}", LOG)
-    return Reason("refused", f"The server refused the request ({status}){quoted}", LOG)
+        return _quoting("server_error", f"The server failed ({status})", said, LOG)
+    return _quoting("refused", f"The server refused the request ({status})", said, LOG)
 
 
-def _not_found(status: int, body: bytes, asked: str, quoted: str) -> Reason:
-    said = message_of(body) or ""
+def _quoting(code: str, what: str, said: str, advice: str) -> Reason:
+    message = f"{what}: {said}" if said else f"{what}."
+    return Reason(code, message, advice, unquoted=f"{what}.")
+
+
+def _not_found(status: int, said: str, asked: str) -> Reason:
     if re.search(r"\bresponse\b.*not found", said, re.IGNORECASE):
         return not_stored(status, said)
     if "model" in said.lower():
-        message = f"The server does not know the model ({status}){quoted}"
-        return Reason("model", message, "Name one that it has: --model.")
-    return Reason("no_route", f"There is no {asked} at this address ({status}){quoted}", ADDRESS)
+        what = f"The server does not know the model ({status})"
+        return _quoting("model", what, said, "Name one that it has: --model.")
+    return _quoting("no_route", f"There is no {asked} at this address ({status})", said, ADDRESS)
 
 
-def _bad_request(status: int, said: str, quoted: str) -> Reason:
+def _bad_request(status: int, said: str) -> Reason:
     if "VLLM_ENABLE_RESPONSES_API_STORE" in said:
         return not_stored(status, said)
     if any(word in said for word in ("tool-call-parser", "tool parser", "tool_choice")):
-        return Reason("tools_off", f"The server makes no such calls ({status}){quoted}", TOOLS)
-    message = f"The server refused the request ({status}){quoted}"
-    return Reason("refused", message, "It is a plain request; the server's log may say more.")
+        return _quoting("tools_off", f"The server makes no such calls ({status})", said, TOOLS)
+    what = f"The server refused the request ({status})"
+    return _quoting("refused", what, said, "It is a plain request; the server's log may say more.")
 
 
 def not_stored(status: int, said: str) -> Reason:
     """What was asked for is not stored."""
-    return Reason("not_stored", f"{NOT_STORED[:-1]}; it answered {status}: {said}", RESTART)
+    what = f"{NOT_STORED[:-1]}; it answered {status}"
+    return _quoting("not_stored", what, said, RESTART)
 
 
 def message_of(body: bytes) -> str | None:

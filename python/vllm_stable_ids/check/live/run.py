@@ -19,11 +19,13 @@ from vllm_stable_ids.check.live.same import (
     unknown_call,
 )
 from vllm_stable_ids.check.verdict import Reason
+from vllm_stable_ids.check.words import plural, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vllm_stable_ids.check.live.client import Server
+    from vllm_stable_ids.check.live.shown import Shown
     from vllm_stable_ids.check.live.standard import Standard
     from vllm_stable_ids.check.verdict import Verdict
 
@@ -31,6 +33,7 @@ UNFINISHED = {"queued", "in_progress"}
 POLLS = 10
 POLL_S = 0.5
 LISTED = 10
+NAMED = 100
 NO_CALL = Reason(
     "no_call",
     "The model made no call, so there is none to answer.",
@@ -60,18 +63,21 @@ class Keep(Protocol):
 class Run:
     """One run over the standard requests."""
 
-    def __init__(self, server: Server, model: str | None, keep: Keep) -> None:
+    def __init__(self, server: Server, model: str | None, keep: Keep, shown: Shown) -> None:
         """Ask nothing yet.
 
         Args:
             server: Whom to ask.
             model: Which model; `None` is the only one that there is.
-            keep: Handed all that is sent and comes.
+            keep: Handed all that is sent and comes, as it is shown.
+            shown: Makes of what comes what is shown.
         """
         self._server = server
         self._keep = keep
         self._stores = True
-        self.verdict = LiveVerdict(server.base, model)
+        self._model = model
+        self._shown = shown
+        self.verdict = LiveVerdict(server.base, shown.model(model))
 
     def go(self, tell: Callable[[str], None]) -> LiveVerdict:
         """Ask everything.
@@ -80,10 +86,11 @@ class Run:
             tell: Told what is asked now.
         """
         try:
-            self.verdict.model = self.verdict.model or self._only_model()
+            self._model = self._model or self._only_model()
+            self.verdict.model = self._shown.model(self._model)
             self._ask_all(tell)
         except Failed as failed:
-            self.verdict.stopped = failed.reason
+            self.verdict.stopped = self._shown.reason(failed.reason)
         return self.verdict
 
     def _only_model(self) -> str:
@@ -95,6 +102,7 @@ class Run:
                 "model",
                 f"The server has {_listed(names)}.",
                 "Name one: --model." if names else "Name the model: --model.",
+                unquoted=f"The server has {plural(len(names), 'model')}.",
             )
         )
 
@@ -111,38 +119,55 @@ class Run:
         tell(standard.BACKGROUND.title)
         self._background()
 
-    def _streamed(self, request: Standard, *, to_the_end: bool = True) -> bytes:
-        """Send a request, and judge its stream and what is stored of it."""
+    def _streamed(
+        self, request: Standard, *, to_the_end: bool = True, answered: str | None = None
+    ) -> bytes:
+        """Send a request, and judge its stream and what is stored of it.
+
+        Args:
+            request: It.
+            to_the_end: Read until the server ends, not only until the response does.
+            answered: The `call_id` that the request answers; the server must know it.
+        """
         body = {
-            "model": self.verdict.model,
+            "model": self._model,
             "stream": True,
             "store": True,
             **request.body,
         }
-        self._keep(request.name, body, "request.json")
+        self._keep(request.name, self._shown.document(body), "request.json")
         try:
-            raw = self._server.stream(body, to_the_end=to_the_end)
+            raw, stopped = self._server.stream(body, to_the_end=to_the_end)
         except Failed as failed:
-            self._failed(request, failed)
+            self._failed(request, failed.reason, answered)
             return b""
-        self._keep(request.name, raw, "sse")
-        verdict = judge([raw], request.name)
-        if verdict.status == "kept" and verdict.stream is not None and not verdict.stream.items:
+        shown = self._shown.stream(raw)
+        self._keep(request.name, shown, "sse")
+        verdict = self._shown.verdict(judge([shown], request.name), judge([raw], request.name))
+        if stopped is not None and verdict.status != "broken":
+            verdict = replace(verdict, status="not_judged", reason=stopped, advice=stopped.advice)
+        elif verdict.status == "kept" and verdict.stream is not None and not verdict.stream.items:
             verdict = replace(verdict, status="not_judged", reason=NO_ITEMS, advice=NO_ITEMS.advice)
         self._add(request.name, request.title, verdict)
-        self._compare_stored(request, raw)
+        if stopped is not None:
+            raise Failed(stopped)
+        self._compare_stored(request, raw, shown)
         return raw
 
-    def _failed(self, request: Standard, failed: Failed) -> None:
+    def _failed(self, request: Standard, reason: Reason, answered: str | None) -> None:
         """Note what gave no stream; pass it on where nothing else would give one."""
-        reason = failed.reason
         if reason.code == "model":
             reason = replace(reason, message=f"{reason.message} {self._models_there_are()}".strip())
         if reason.code in FATAL:
             raise Failed(reason)
         if reason.code == "not_stored":
             self._stores = False
-        self._add(request.name, request.title, refused(request.name, reason))
+        shown = self._shown.reason(reason)
+        if answered is not None and answered in reason.message:
+            verdict = unknown_call(request.name, self._shown.id(answered), shown.message)
+        else:
+            verdict = refused(request.name, shown)
+        self._add(request.name, request.title, verdict)
 
     def _models_there_are(self) -> str:
         try:
@@ -150,7 +175,7 @@ class Run:
         except Failed:
             return ""
 
-    def _compare_stored(self, request: Standard, raw: bytes) -> None:
+    def _compare_stored(self, request: Standard, raw: bytes, shown: bytes) -> None:
         """Compare with what the server has stored, if it stores."""
         events = events_of(raw)
         response = response_id(events)
@@ -168,11 +193,15 @@ class Run:
             reason = failed.reason
             if reason.code in {"not_stored", "no_route"}:
                 self._stores = False
-                reason = Reason("not_stored", _does_not_store(reason), RESTART)
-            self._add(name, "stored", refused(name, reason), of=request.name)
+                reason = _does_not_store(reason)
+            self._add(name, "stored", refused(name, self._shown.reason(reason)), of=request.name)
             return
-        self._keep(request.name, stored, "stored.json")
-        self._add(name, "stored", stored_verdict(name, raw, stored), of=request.name)
+        shown_stored = self._shown.document(stored)
+        self._keep(request.name, shown_stored, "stored.json")
+        verdict = self._shown.verdict(
+            stored_verdict(name, shown, shown_stored), stored_verdict(name, raw, stored)
+        )
+        self._add(name, "stored", verdict, of=request.name)
 
     def _answer(self, called: tuple[str, str] | None) -> None:
         """Answer a call by the `call_id` that was streamed."""
@@ -181,12 +210,7 @@ class Run:
             self._add("answer", "a call, answered", refused("answer", reason))
             return
         response, call = called
-        if self._streamed(standard.answer(response, call)):
-            return
-        why = self.verdict.outcomes[-1].verdict.reason
-        if why is not None and call in why.message:
-            self.verdict.outcomes.pop()
-            self._add("answer", "a call, answered", unknown_call("answer", call, why.message))
+        self._streamed(standard.answer(response, call), answered=call)
 
     def _background(self) -> None:
         """Stream in the background, and join the stream again in its middle."""
@@ -205,31 +229,39 @@ class Run:
         name = f"{request.name}.rejoined"
         title = f"joined again after {after}"
         try:
-            rest = self._server.rejoined(response, after)
+            rest, stopped = self._server.rejoined(response, after)
         except Failed as failed:
-            self._add(name, title, refused(name, failed.reason), of=request.name)
+            self._add(
+                name, title, refused(name, self._shown.reason(failed.reason)), of=request.name
+            )
             return
-        self._keep(request.name, rest, "rejoined.sse")
-        verdict = (
-            rejoined_verdict(name, raw, after, rest)
-            if is_terminal(events_of(rest))
-            else refused(name, CUT, size=len(rest))
-        )
+        shown_rest = self._shown.stream(rest)
+        self._keep(request.name, shown_rest, "rejoined.sse")
+        if stopped is not None or not is_terminal(events_of(rest)):
+            verdict = refused(name, stopped or CUT, size=len(rest))
+        else:
+            verdict = self._shown.verdict(
+                rejoined_verdict(name, self._shown.stream(raw), after, shown_rest),
+                rejoined_verdict(name, raw, after, rest),
+            )
         self._add(name, title, verdict, of=request.name)
 
     def _add(self, name: str, title: str, verdict: Verdict, *, of: str | None = None) -> None:
         self.verdict.outcomes.append(Outcome(name, of, title, verdict))
 
 
-def _does_not_store(reason: Reason) -> str:
-    return reason.message if reason.code == "not_stored" else NOT_STORED
+def _does_not_store(reason: Reason) -> Reason:
+    if reason.code == "not_stored":
+        return replace(reason, advice=RESTART)
+    return Reason("not_stored", NOT_STORED, RESTART)
 
 
 def _listed(names: list[str]) -> str:
-    """The models, as they are told of."""
+    """The models, as a sentence has them."""
     if not names:
         return "no model that it names"
+    named = [shortened(name, NAMED) for name in names[:LISTED]]
     more = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
     if len(names) == 1:
-        return f"the model {names[0]}"
-    return f"the models {', '.join(names[:LISTED])}{more}"
+        return f"the model {named[0]}"
+    return f"the models {', '.join(named)}{more}"

@@ -8,12 +8,12 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from vllm_stable_ids.check.page.frames import Frames
+from vllm_stable_ids.check.frames import Frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vllm_stable_ids.check.page.frames import Frame
+    from vllm_stable_ids.check.frames import Frame
 
 Kind = Literal["response", "added", "part", "delta", "done", "terminal", "error", "unreadable"]
 
@@ -106,6 +106,8 @@ class Timeline:
 
     def _take(self, frames: Iterable[Frame]) -> None:
         for frame in frames:
+            if frame.is_done:
+                continue
             self.events += 1
             self._mark(_event(frame), frame)
 
