@@ -9,6 +9,7 @@ use crate::contract::event::{Action, Changes, Fate, Listed};
 use crate::contract::identity::Identity;
 use crate::contract::inserted::Inserted;
 use crate::contract::item::Item;
+use crate::contract::item_state::ItemState;
 use crate::contract::observer::{Entry, Observer};
 use crate::contract::pairing::{self, Candidate};
 use crate::contract::policy::GaveUp;
@@ -208,7 +209,7 @@ impl<O: Observer> Engine<O> {
             return Ok(());
         }
         let was_open = item.is_open();
-        let is_known = !item.is_joined || item.is_closed() || item.said.is_whole();
+        let is_known = item.is_closed() || !item.is_joined || self.is_known_from_its_middle(item);
         if was_open {
             self.observer.never_closed(at);
         }
@@ -279,7 +280,11 @@ impl<O: Observer> Engine<O> {
     fn streamed(&self, at: usize, broken_off: bool) -> Option<Vec<u8>> {
         let item = self.items.get(at).filter(|item| item.said.is_known())?;
         let kind = &item.identity.kind;
-        let json = item.said.item(kind, &item.json);
+        let blank = self.events_of(at, item).blank().into_bytes();
+        let is_unannounced = item.json.is_empty();
+        let json = item
+            .said
+            .item(kind, if is_unannounced { &blank } else { &item.json });
         let is_whole = item.said.is_whole();
         let status = if is_whole && !broken_off {
             "completed"
@@ -294,6 +299,14 @@ impl<O: Observer> Engine<O> {
             &json,
             &[("status", edit::quoted(status))],
         ))
+    }
+
+    /// Whether an open item that was joined can be told without its beginning.
+    ///
+    /// Its text must be whole, and nothing else be in it, as in a call that nobody has named.
+    fn is_known_from_its_middle(&self, item: &ItemState) -> bool {
+        let is_content = item_type(&item.identity.kind).role == Role::Content;
+        item.said.is_whole() && (is_content || !item.json.is_empty())
     }
 
     /// Inserts the close of an item that the server left open.
