@@ -30,7 +30,7 @@ impl<O: Observer> Engine<O> {
             self.reach(index.saturating_add(1))?;
         }
         let names = Names::of_item(index, identity);
-        let found = self.find(names, |kind| kind == identity.kind);
+        let found = self.find_closed(names, |kind| kind == identity.kind);
         match found {
             Some(Ref::Waiting(key)) if self.is_close_of_waiting(key, item) => {
                 return self.close_waiting(key, index, item, number);

@@ -445,14 +445,20 @@ impl<O: Observer> Engine<O> {
     /// Which entry of the output each item is, and each call that waits, in the order in which
     /// the server began them.
     fn pair(&self, output: &[Item]) -> Pairs {
-        self.pair_by(output, |_, arrival| arrival, pairing::pair)
+        let mut pairs = self.pair_by(output, |_, arrival| arrival, pairing::pair);
+        self.place_unseen(&mut pairs, output.len());
+        pairs
     }
 
     /// The same for an output that is not made anew, but has its identities kept.
     ///
     /// It is paired in the order of the indices and by type, so that a second pass pairs alike.
     fn pair_alike(&self, output: &[Item]) -> Pairs {
-        self.pair_by(output, |index, _| index, pairing::pair_alike)
+        let pair = match self.is_joined {
+            true => pairing::pair_in_place,
+            false => pairing::pair_alike,
+        };
+        self.pair_by(output, |index, _| index, pair)
     }
 
     fn pair_by(
@@ -504,7 +510,6 @@ impl<O: Observer> Engine<O> {
                 Ref::Waiting(_) => pairs.waiting.push(pair),
             }
         }
-        self.place_unseen(&mut pairs, output.len());
         pairs
     }
 

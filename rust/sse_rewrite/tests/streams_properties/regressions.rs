@@ -145,3 +145,108 @@ fn a_joined_call_without_a_name_is_not_put_back() {
         show_all(&sent)
     );
 }
+
+#[test]
+fn a_close_that_names_a_closed_call_does_not_close_another() {
+    // The second close comes without an index, or at one that all items share.
+    let without_index = |mut event: Value| {
+        event
+            .as_object_mut()
+            .expect("an object")
+            .remove("output_index");
+        event
+    };
+    let events = [
+        created(),
+        added(0, call("fc_0", "call_0", "")),
+        delta(0, "fc_0", "A"),
+        added(0, call("fc_1", "call_1", "")),
+        delta(0, "fc_1", "B"),
+        closed(0, call("fc_0", "call_0", "A")),
+        closed(0, call("fc_0", "call_0", "A")),
+        end(
+            "completed",
+            &[call("fc_0", "call_0", "A"), call("fc_1", "call_1", "B")],
+        ),
+    ];
+    let want = pairs(&[("call_0", "A"), ("call_1", "B")]);
+    let bare = events.clone().map(without_index);
+    for events in [events, bare] {
+        let sent = sent(&events);
+        assert_eq!(closes(&sent), want, "{}", show_all(&sent));
+        assert_eq!(listed(&sent), want);
+    }
+}
+
+#[test]
+fn where_all_calls_share_an_id_the_call_id_says_which_is_closed() {
+    let sent = sent(&[
+        created(),
+        added(0, call("same", "call_0", "")),
+        delta(0, "same", "A"),
+        closed(0, call("same", "call_0", "A")),
+        added(1, call("same", "call_1", "")),
+        delta(1, "same", "B"),
+        closed(0, call("same", "call_0", "")),
+        closed(1, call("same", "call_1", "B")),
+        end(
+            "completed",
+            &[call("same", "call_0", "A"), call("same", "call_1", "B")],
+        ),
+    ]);
+    let want = pairs(&[("call_0", "A"), ("call_1", "B")]);
+    assert_eq!((closes(&sent), listed(&sent)), (want.clone(), want));
+}
+
+#[test]
+fn where_all_calls_share_an_id_the_index_says_whose_arguments_come() {
+    let sent = sent(&[
+        created(),
+        added(0, call("same", "call_0", "")),
+        closed(0, call("same", "call_0", "")),
+        added(1, call("same", "call_1", "")),
+        delta(1, "same", "B"),
+        delta(0, "same", "A"),
+        closed(1, call("same", "call_1", "B")),
+        end(
+            "completed",
+            &[call("same", "call_0", ""), call("same", "call_1", "B")],
+        ),
+    ]);
+    let closes = closes(&sent);
+    assert_eq!(closes[..2], pairs(&[("call_0", ""), ("call_1", "B")])[..]);
+    assert_eq!(closes[2].1, "A", "{}", show_all(&sent));
+}
+
+#[test]
+fn of_two_calls_under_one_call_id_the_terminal_output_tells_of_each() {
+    let sent = sent(&[
+        created(),
+        added(0, call("fc_1", "call_0", "")),
+        delta(0, "fc_1", "B"),
+        closed(0, call("fc_1", "call_0", "B")),
+        end(
+            "completed",
+            &[call("fc_0", "call_0", "A"), call("fc_1", "call_0", "B")],
+        ),
+    ]);
+    let closes = closes(&sent);
+    assert_eq!(closes[0], pairs(&[("call_0", "B")])[0]);
+    assert_eq!(closes[1].1, "A", "{}", show_all(&sent));
+    assert_ne!(closes[1].0, "call_0");
+    assert_eq!(listed(&sent), closes);
+}
+
+#[test]
+fn a_joined_stream_that_fails_keeps_what_was_not_seen() {
+    let events = [
+        added(2, message("msg_2", "")),
+        json!({"type": "response.content_part.added", "output_index": 2, "item_id": "msg_2",
+            "content_index": 0, "part": {"type": "output_text", "text": ""}}),
+        end(
+            "failed",
+            &[call("fc_0", "call_0", "A"), message("msg_1", "B")],
+        ),
+    ];
+    assert_eq!(show_all(&sent(&events)), show_all(&events.map(Event::new)));
+}
