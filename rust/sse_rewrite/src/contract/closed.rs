@@ -57,7 +57,7 @@ impl<O: Observer> Engine<O> {
             self.observer.dropped(Some(identity));
             return Ok(self.dropped());
         }
-        if self.is_uncounted() || self.phase == Phase::Failed {
+        if self.may_be_unseen() || self.phase == Phase::Failed {
             return Ok(Draft::default());
         }
         let is_client_call = item_type(&identity.kind).role == Role::ClientCall;

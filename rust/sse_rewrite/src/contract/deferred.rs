@@ -113,6 +113,23 @@ impl<O: Observer> Engine<O> {
         keys.try_for_each(|key| self.settle_one(key, steps))
     }
 
+    /// The same after a failure, or where the stream is cut off: nothing is announced there, so
+    /// that what waits of a call that was not is sent as it came (C13).
+    pub(super) fn settle_failed(&mut self, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
+        let (named, unnamed) = self.waiting_keys();
+        for key in named.into_iter().chain(unnamed) {
+            let waiting = self.waiting.get(&key);
+            if waiting.is_some_and(|waiting| !waiting.by_server)
+                && self.repetition_at_end(key).is_none()
+            {
+                self.pass_on(key, steps);
+            } else {
+                self.settle_one(key, steps)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The same of calls that have a name.
     pub(super) fn settle_named(&mut self, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
         let (named, _) = self.waiting_keys();

@@ -41,7 +41,7 @@ impl<O: Observer> Engine<O> {
         }
         let is_live = |found| self.is_live(found) && self.is_of(found, &fits);
         self.find_named(names, is_live)
-            .or_else(|| self.last_live(names.index, is_live))
+            .or_else(|| self.last_live(names, is_live))
             .or_else(|| self.find_named(names, |found| self.is_of(found, &fits)))
     }
 
@@ -58,7 +58,7 @@ impl<O: Observer> Engine<O> {
             self.is_live(found) && self.is_of(found, &fits) && own.is_none_or(|own| own == name)
         };
         self.find_named(names, may)
-            .or_else(|| self.last_live(names.index, may))
+            .or_else(|| self.last_live(names, may))
             .or_else(|| self.find_named(names, |found| self.is_of(found, &fits)))
     }
 
@@ -177,16 +177,25 @@ impl<O: Observer> Engine<O> {
 
     /// The newest item that is not closed, of those at `index` where there is one.
     ///
-    /// Several items may be open at one index, where a server counts carelessly.
-    fn last_live(&self, index: Option<u64>, fits: impl Fn(Ref) -> bool) -> Option<Ref> {
-        let here = |other: Option<u64>| index.is_none() || other.is_none() || other == index;
+    /// Several items may be open at one index, where a server counts carelessly. What has no index
+    /// may be at any, unless it has another id.
+    fn last_live(&self, names: Names, fits: impl Fn(Ref) -> bool) -> Option<Ref> {
+        let here = |other: Option<u64>, called: &Identity| match (names.index, other) {
+            (Some(index), Some(other)) => index == other,
+            (Some(_), None) => match (names.id, called.id.as_deref()) {
+                (Some(id), Some(own)) => id == own,
+                _ => true,
+            },
+            (None, _) => true,
+        };
         let mut waiting = self.waiting.iter().rev();
-        let waiting =
-            waiting.find(|(key, waiting)| here(waiting.server_index) && fits(Ref::Waiting(**key)));
+        let waiting = waiting.find(|(key, waiting)| {
+            here(waiting.server_index, &waiting.seen) && fits(Ref::Waiting(**key))
+        });
         let mut open = self.open.iter().rev();
         let item = open.find_map(|&at| {
             let item = self.items.get(at)?;
-            (here(item.server_index) && fits(Ref::Item(at))).then_some((at, item))
+            (here(item.server_index, &item.server) && fits(Ref::Item(at))).then_some((at, item))
         });
         match (waiting, item) {
             (Some((&key, _)), Some((_, item))) if item.arrival < key => Some(Ref::Waiting(key)),
@@ -229,6 +238,12 @@ impl<O: Observer> Engine<O> {
     /// The first announcement that is seen tells how many there were before it.
     pub(super) fn is_uncounted(&self) -> bool {
         self.is_joined && !self.is_counted
+    }
+
+    /// Whether what is not known may have been announced before the stream was joined.
+    pub(super) fn may_be_unseen(&self) -> bool {
+        let has_unseen = || self.items.iter().any(ItemState::is_unseen);
+        self.is_joined && (!self.is_counted || has_unseen())
     }
 
     /// Makes places for the items of a joined stream that were announced before `end`.

@@ -71,7 +71,7 @@ impl<O: Observer> Engine<O> {
         {
             return Ok(self.dropped_event());
         }
-        if self.is_uncounted() || self.phase == Phase::Failed {
+        if self.may_be_unseen() || self.phase == Phase::Failed {
             return Ok(Draft::default());
         }
         let mut seen = Identity::of_kind(scope.family.kind());

@@ -151,7 +151,7 @@ impl<O: Observer> Engine<O> {
     /// The response has failed: items keep their identity, and nothing else is done (C13).
     fn failed(&mut self, output: &[Item]) -> Result<Draft, GaveUp> {
         let mut draft = Draft::default();
-        self.settle_waiting(&mut draft.steps)?;
+        self.settle_failed(&mut draft.steps)?;
         self.phase = Phase::Failed;
         let pairs = self.pair_alike(output);
         draft.this = Fate::Send(Changes {

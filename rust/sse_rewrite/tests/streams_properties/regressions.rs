@@ -250,3 +250,53 @@ fn a_joined_stream_that_fails_keeps_what_was_not_seen() {
     ];
     assert_eq!(show_all(&sent(&events)), show_all(&events.map(Event::new)));
 }
+
+#[test]
+fn a_failure_announces_no_call_that_the_server_did_not() {
+    let begun = [created(), delta(0, "fc_0", "A"), arguments(0, "fc_0", "A")];
+    for failure in [
+        Some(end("failed", &[])),
+        Some(json!({"type": "error"})),
+        None,
+    ] {
+        let events: Vec<Value> = begun.iter().cloned().chain(failure).collect();
+        let came: Vec<Event> = events.iter().cloned().map(Event::new).collect();
+        assert_eq!(show_all(&sent(&events)), show_all(&came));
+    }
+}
+
+#[test]
+fn in_a_joined_stream_an_item_without_an_index_is_not_announced_again() {
+    let events = [
+        json!({"type": "response.output_text.delta", "item_id": "msg_0", "content_index": 0,
+            "delta": "A"}),
+        added(1, call("fc_1", "call_1", "")),
+        closed(1, call("fc_1", "call_1", "")),
+        json!({"type": "response.output_item.done", "item": message("msg_0", "A")}),
+        end(
+            "completed",
+            &[message("msg_0", "A"), call("fc_1", "call_1", "")],
+        ),
+    ];
+    assert_eq!(show_all(&sent(&events)), show_all(&events.map(Event::new)));
+}
+
+#[test]
+fn arguments_at_an_index_are_not_those_of_an_item_without_one() {
+    let mut first = added(0, call("fc_0", "call_0", ""));
+    first
+        .as_object_mut()
+        .expect("an object")
+        .remove("output_index");
+    let sent = sent(&[
+        created(),
+        first,
+        delta(1, "fc_1", "B"),
+        closed(1, call("fc_1", "call_1", "B")),
+        end(
+            "completed",
+            &[call("fc_0", "call_0", ""), call("fc_1", "call_1", "B")],
+        ),
+    ]);
+    assert_eq!(listed(&sent), pairs(&[("call_0", ""), ("call_1", "B")]));
+}
