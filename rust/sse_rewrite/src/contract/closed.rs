@@ -78,10 +78,13 @@ impl<O: Observer> Engine<O> {
         Ok(draft)
     }
 
-    /// Whether a close of the waiting call `key` is its own, or repeats that.
+    /// Whether a close of the waiting call `key` is its own, or repeats that, or says more.
     fn is_close_of_waiting(&self, key: u64, item: &Item) -> bool {
         let waiting = self.waiting.get(&key);
-        waiting.is_some_and(|waiting| !waiting.is_closed || waiting.has_said(&item.payload))
+        waiting.is_some_and(|waiting| {
+            let goes_on = || item.text().is_some_and(|text| waiting.goes_on_with(&text));
+            !waiting.is_closed || waiting.has_said(&item.payload) || goes_on()
+        })
     }
 
     /// What comes after the close of a call is a call of its own, by the same name.

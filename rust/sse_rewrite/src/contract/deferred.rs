@@ -43,6 +43,7 @@ impl<O: Observer> Engine<O> {
             ticket,
             number,
             event,
+            is_replaced: false,
         });
         if waiting.missing().is_none() {
             match self.repetition(key) {
@@ -68,6 +69,7 @@ impl<O: Observer> Engine<O> {
         if let Some(waiting) = self.waiting.get_mut(&key) {
             let is_first = !waiting.by_server;
             let payload = waiting.payload;
+            waiting.reopen();
             waiting.by_server = true;
             waiting.read(item);
             if item.payload.empty && !is_first {
@@ -87,9 +89,11 @@ impl<O: Observer> Engine<O> {
         number: Option<u64>,
     ) -> Result<Draft, GaveUp> {
         if let Some(waiting) = self.waiting.get_mut(&key) {
-            if waiting.is_closed {
+            let says_more = item.text().is_some_and(|text| waiting.goes_on_with(&text));
+            if waiting.is_closed && !says_more {
                 waiting.seen.fill_from(&item.identity);
             } else {
+                waiting.reopen();
                 waiting.is_closed = true;
                 waiting.read(item);
             }

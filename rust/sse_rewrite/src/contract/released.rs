@@ -93,16 +93,23 @@ impl<O: Observer> Engine<O> {
     ) -> Result<(), GaveUp> {
         self.resume(&deferred);
         let mut changes = Changes::default();
-        let mut is_sent = true;
+        let mut is_sent = !deferred.is_replaced;
         let is_open = self.items.get(at).is_some_and(|item| item.is_open());
         match &deferred.event {
+            _ if deferred.is_replaced => {}
             Kept::Announced { index, json } => {
                 let item = Item::read(json);
                 match item {
                     Ok(item) if !self.is_announced(at) => {
                         self.announce_as(at, *index, &item, &mut changes)?;
                     }
-                    _ => {
+                    again => {
+                        if let Ok(again) = again
+                            && is_open
+                            && self.adds_nothing(at, &again)
+                        {
+                            self.announced_again(at, *index, &again)?;
+                        }
                         self.observer.dropped(None);
                         is_sent = false;
                     }

@@ -38,6 +38,9 @@ impl<O: Observer> Engine<O> {
         match self.find(names, fits) {
             Some(Ref::Waiting(key)) if self.is_of_waiting(key, event, &scope) => {
                 if let Some(waiting) = self.waiting.get_mut(&key) {
+                    if waiting.is_closed && waiting.is_continued_by(event, &scope) {
+                        waiting.reopen();
+                    }
                     waiting.take(event, &scope);
                 }
                 self.defer(key, Kept::Scoped(KeptScoped::of(event)), number)
@@ -97,12 +100,17 @@ impl<O: Observer> Engine<O> {
         Ok(draft)
     }
 
-    /// Whether an event of a waiting call is to wait with it. After the close of the call only
-    /// what says nothing new is.
+    /// Whether an event of a waiting call is to wait with it.
+    ///
+    /// After the close of the call only what says nothing new is, and what that has left out:
+    /// nothing was sent of the call.
     fn is_of_waiting(&self, key: u64, event: &Scoped, scope: &Scope) -> bool {
         let waiting = self.waiting.get(&key);
         waiting.is_some_and(|waiting| {
-            !waiting.is_closed || is_blank(event, scope) || waiting.repeats(event, scope)
+            !waiting.is_closed
+                || is_blank(event, scope)
+                || waiting.repeats(event, scope)
+                || waiting.is_continued_by(event, scope)
         })
     }
 

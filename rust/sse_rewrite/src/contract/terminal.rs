@@ -133,7 +133,10 @@ impl<O: Observer> Engine<O> {
             }
         }
         for (key, entry) in unnamed {
-            self.settle_released(key, entry, steps, &mut listed)?;
+            match self.repeats_unnamed(key).filter(|_| entry.is_none()) {
+                Some(first) => self.discard(key, first, steps),
+                None => self.settle_released(key, entry, steps, &mut listed)?,
+            }
         }
         for (position, entry) in left {
             self.add_unannounced(position, entry, &gaps, steps, &mut listed)?;

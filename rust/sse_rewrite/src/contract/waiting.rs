@@ -107,6 +107,8 @@ pub(crate) struct Deferred {
     /// Its number, where it has one.
     pub(crate) number: Option<u64>,
     pub(crate) event: Kept,
+    /// Whether a later event says more in its place.
+    pub(crate) is_replaced: bool,
 }
 
 /// What is kept of an event that waits.
@@ -221,6 +223,49 @@ impl Waiting {
         match &self.item_text {
             Some(text) if !text.is_empty() && (self.is_closed || self.text.is_empty()) => text,
             _ => self.text.decoded_so_far(),
+        }
+    }
+
+    /// Its close has not said all: what follows takes its place.
+    pub(crate) fn reopen(&mut self) {
+        self.is_closed = false;
+        for deferred in &mut self.events {
+            deferred.is_replaced |= matches!(deferred.event, Kept::Closed { .. });
+        }
+    }
+
+    /// Whether `text` goes on from what it has said.
+    pub(crate) fn goes_on_with(&self, text: &str) -> bool {
+        let said = match &self.item_text {
+            Some(said) if self.is_closed || self.text.is_empty() => Cow::Borrowed(&**said),
+            _ => self.text.decoded(),
+        };
+        text.len() > said.len() && text.starts_with(&*said)
+    }
+
+    /// Whether a whole item is of another call: its text neither begins as what this one has said,
+    /// nor the other way round.
+    pub(crate) fn says_otherwise(&self, item: &Item) -> bool {
+        let said = match &self.item_text {
+            Some(said) if self.is_closed || self.text.is_empty() => Cow::Borrowed(&**said),
+            _ => self.text.decoded(),
+        };
+        item.text()
+            .is_some_and(|text| !text.starts_with(&*said) && !said.starts_with(&*text))
+    }
+
+    /// Whether an event that comes after its close goes on with what that has said.
+    pub(crate) fn is_continued_by(&self, event: &Scoped, scope: &Scope) -> bool {
+        let is_here = event.index.is_none()
+            || self.server_index.is_none()
+            || event.index == self.server_index;
+        let Some(raw) = event.raw_text().filter(|_| is_here) else {
+            return false;
+        };
+        match scope.effect {
+            Effect::Delta => self.payload.empty && !raw.is_empty(),
+            Effect::Whole => self.goes_on_with(&scan::unescaped(raw)),
+            _ => false,
         }
     }
 

@@ -300,3 +300,62 @@ fn arguments_at_an_index_are_not_those_of_an_item_without_one() {
     ]);
     assert_eq!(listed(&sent), pairs(&[("call_0", ""), ("call_1", "B")]));
 }
+
+#[test]
+fn what_is_said_after_the_close_of_a_call_that_waits_is_not_lost() {
+    let begun = [created(), added(0, call("fc_0", "", ""))];
+    let late_arguments = vec![
+        closed(0, call("fc_0", "", "")),
+        delta(0, "fc_0", "A"),
+        arguments(0, "fc_0", "A"),
+        closed(0, call("fc_0", "", "A")),
+    ];
+    let longer_close = vec![
+        delta(0, "fc_0", "A"),
+        closed(0, call("fc_0", "", "A")),
+        closed(0, call("fc_0", "", "A and more")),
+    ];
+    let longer_announcement = vec![
+        delta(0, "fc_0", "A"),
+        closed(0, call("fc_0", "", "A")),
+        added(0, call("fc_0", "", "A and more")),
+    ];
+    let again_while_open = vec![
+        delta(0, "fc_0", "A"),
+        added(0, call("fc_0", "", "A and more")),
+    ];
+    for (events, text) in [
+        (late_arguments, "A"),
+        (longer_close, "A and more"),
+        (longer_announcement, "A and more"),
+        (again_while_open, "A and more"),
+    ] {
+        let events = begun.iter().cloned().chain(events);
+        let end = end("completed", &[call("fc_0", "call_0", "A")]);
+        let sent = sent(&events.chain([end]).collect::<Vec<_>>());
+        // The terminal output may have what any of its events said.
+        assert_eq!(
+            closes(&sent),
+            pairs(&[("call_0", text)]),
+            "{}",
+            show_all(&sent)
+        );
+        assert_eq!(listed(&sent).len(), 1);
+    }
+}
+
+#[test]
+fn an_unnamed_announcement_that_repeats_a_closed_call_is_dropped() {
+    let mut naming = arguments(0, "fc_0", "");
+    naming["call_id"] = json!("call_0");
+    let sent = sent(&[
+        created(),
+        added(0, call("fc_0", "", "")),
+        naming,
+        closed(0, call("fc_0", "call_0", "")),
+        added(0, call("fc_0", "", "")),
+        end("completed", &[call("fc_0", "call_0", "")]),
+    ]);
+    let want = pairs(&[("call_0", "")]);
+    assert_eq!((closes(&sent), listed(&sent)), (want.clone(), want));
+}
