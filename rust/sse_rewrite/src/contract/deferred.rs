@@ -118,7 +118,7 @@ impl<O: Observer> Engine<O> {
     }
 
     /// The same after a failure, or where the stream is cut off: nothing is announced there, so
-    /// that what waits of a call that was not is sent as it came (C13).
+    /// that what waits of a call that was not is sent without (C13).
     pub(super) fn settle_failed(&mut self, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
         let (named, unnamed) = self.waiting_keys();
         for key in named.into_iter().chain(unnamed) {
@@ -126,7 +126,7 @@ impl<O: Observer> Engine<O> {
             if waiting.is_some_and(|waiting| !waiting.by_server)
                 && self.repetition_at_end(key).is_none()
             {
-                self.pass_on(key, steps);
+                self.release_unannounced(key, steps)?;
             } else {
                 self.settle_one(key, steps)?;
             }

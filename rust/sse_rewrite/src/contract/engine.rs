@@ -30,7 +30,7 @@
 //! | WAITING | its `call_id` is taken, and it says something else than that call | the same, under a minted `call_id` | OPEN, CLOSED |
 //! | WAITING | its `call_id` is taken, and its close says nothing else | discard all | gone |
 //! | WAITING | completed, incomplete | read the name from its entry, then as above; what nobody names is released last | CLOSED, gone |
-//! | WAITING | failure, end of the stream | discard a repetition, else release all, as it came where the server has announced none of it | OPEN, gone |
+//! | WAITING | failure, end of the stream | discard a repetition, else release all, with no announcement inserted | OPEN, gone |
 //! | WAITING | limit | release all | OPEN, gone |
 //! | OPEN | event of it | send; open its part first where that was not done | OPEN |
 //! | OPEN | announced again, under the same id, index and `call_id` | drop | OPEN |

@@ -26,17 +26,24 @@ impl<O: Observer> Engine<O> {
         self.replace(key, waiting.server_index, first);
     }
 
-    /// Sends what waits of a call as it came, without an announcement.
-    pub(super) fn pass_on(&mut self, key: u64, steps: &mut Vec<Planned>) {
+    /// Sends what waits of a call that the server has not announced, and announces nothing (C13).
+    ///
+    /// It has a place of its own, so that nobody takes it for what another call says.
+    pub(super) fn release_unannounced(
+        &mut self,
+        key: u64,
+        steps: &mut Vec<Planned>,
+    ) -> Result<(), GaveUp> {
         let Some(waiting) = self.waiting.remove(&key) else {
-            return;
+            return Ok(());
         };
+        let at = self.insert_item(waiting.server_index, &waiting.seen)?;
+        self.replace(key, waiting.server_index, at);
         for deferred in waiting.events {
-            self.resume(&deferred);
-            steps.push(self.sent(&deferred, Changes::default()));
+            self.release_event(at, deferred, steps)?;
         }
         self.observer.returns();
-        self.no_longer_at(key, waiting.server_index);
+        Ok(())
     }
 
     /// Announces a call that has waited, and sends what has waited with it.
@@ -134,21 +141,16 @@ impl<O: Observer> Engine<O> {
             steps.push(Planned::Discard(deferred.ticket));
             return Ok(());
         }
-        steps.push(self.sent(&deferred, changes));
-        Ok(())
-    }
-
-    /// An event that has waited is sent.
-    fn sent(&mut self, deferred: &Deferred, changes: Changes) -> Planned {
         if deferred.ticket < self.last_sent {
             self.count(Change::Deferred);
         }
         self.last_sent = self.last_sent.max(deferred.ticket);
-        Planned::Release {
+        steps.push(Planned::Release {
             ticket: deferred.ticket,
             number: deferred.number,
             changes,
-        }
+        });
+        Ok(())
     }
 
     /// An event has waited, and is decided on.
@@ -164,14 +166,9 @@ impl<O: Observer> Engine<O> {
 
     /// What was placed at `index` as waiting is an item now.
     fn replace(&mut self, key: u64, index: Option<u64>, at: usize) {
-        self.no_longer_at(key, index);
-        self.place(Ref::Item(at), index);
-    }
-
-    /// What was placed at `index` waits no longer.
-    fn no_longer_at(&mut self, key: u64, index: Option<u64>) {
         if let Some(there) = index.and_then(|index| self.by_index.get_mut(&index)) {
             there.retain(|found| *found != Ref::Waiting(key));
         }
+        self.place(Ref::Item(at), index);
     }
 }

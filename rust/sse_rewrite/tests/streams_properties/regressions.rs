@@ -359,3 +359,18 @@ fn an_unnamed_announcement_that_repeats_a_closed_call_is_dropped() {
     let want = pairs(&[("call_0", "")]);
     assert_eq!((closes(&sent), listed(&sent)), (want.clone(), want));
 }
+
+#[test]
+fn arguments_of_no_announced_call_are_not_those_of_another_that_failed() {
+    let sent = sent(&[
+        created(),
+        delta(0, "fc_0", "A"),
+        added(1, call("fc_1", "call_1", "")),
+        end("failed", &[]),
+    ]);
+    let places: Vec<_> = sent
+        .iter()
+        .filter_map(|it| Some((it.index()?, it.id()?)))
+        .collect();
+    assert_eq!(places, [(0, "fc_1"), (1, "fc_0")]);
+}
