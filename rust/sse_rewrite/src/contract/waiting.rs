@@ -152,6 +152,14 @@ impl KeptScoped {
         }
     }
 
+    fn is_blank_whole(&self) -> bool {
+        let event = self.event();
+        let is_whole = event
+            .scope()
+            .is_some_and(|scope| scope.effect == Effect::Whole);
+        is_whole && event.raw_text() == Some(b"")
+    }
+
     /// The event; a call has no parts.
     pub(crate) fn event(&self) -> Scoped<'_> {
         Scoped {
@@ -226,11 +234,18 @@ impl Waiting {
         }
     }
 
-    /// Its close has not said all: what follows takes its place.
+    /// Its close has not said all: what follows takes its place, and that of a blank summing up.
     pub(crate) fn reopen(&mut self) {
+        if !self.is_closed {
+            return;
+        }
         self.is_closed = false;
         for deferred in &mut self.events {
-            deferred.is_replaced |= matches!(deferred.event, Kept::Closed { .. });
+            deferred.is_replaced |= match &deferred.event {
+                Kept::Announced { .. } => false,
+                Kept::Scoped(event) => event.is_blank_whole(),
+                Kept::Closed { .. } => true,
+            };
         }
     }
 
@@ -263,7 +278,7 @@ impl Waiting {
             return false;
         };
         match scope.effect {
-            Effect::Delta => self.payload.empty && !raw.is_empty(),
+            Effect::Delta => self.payload.empty && self.text.is_empty() && !raw.is_empty(),
             Effect::Whole => self.goes_on_with(&scan::unescaped(raw)),
             _ => false,
         }
