@@ -57,7 +57,8 @@ impl<O: Observer> Engine<O> {
             self.observer.dropped(Some(identity));
             return Ok(self.dropped());
         }
-        if self.may_be_unseen() || self.phase == Phase::Failed {
+        let is_unknown = self.is_uncounted() || found.is_none() && self.may_be_unseen();
+        if is_unknown || self.phase == Phase::Failed {
             return Ok(Draft::default());
         }
         let is_client_call = item_type(&identity.kind).role == Role::ClientCall;

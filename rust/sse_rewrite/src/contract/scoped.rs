@@ -74,7 +74,8 @@ impl<O: Observer> Engine<O> {
         {
             return Ok(self.dropped_event());
         }
-        if self.may_be_unseen() || self.phase == Phase::Failed {
+        let is_unknown = self.is_uncounted() || closed.is_none() && self.may_be_unseen();
+        if is_unknown || self.phase == Phase::Failed {
             return Ok(Draft::default());
         }
         let mut seen = Identity::of_kind(scope.family.kind());

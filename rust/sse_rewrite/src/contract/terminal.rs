@@ -7,6 +7,7 @@ use crate::contract::catalogue::{Role, is_call, item_type};
 use crate::contract::engine::{Draft, Engine, Phase, Planned, Ref};
 use crate::contract::event::{Action, Changes, Fate, Listed};
 use crate::contract::identity::Identity;
+use crate::contract::ids;
 use crate::contract::inserted::Inserted;
 use crate::contract::item::Item;
 use crate::contract::item_state::ItemState;
@@ -135,7 +136,10 @@ impl<O: Observer> Engine<O> {
         for (key, entry) in unnamed {
             match self.repeats_unnamed(key).filter(|_| entry.is_none()) {
                 Some(first) => self.discard(key, first, steps),
-                None => self.settle_released(key, entry, steps, &mut listed)?,
+                None => {
+                    self.name_as_further(key);
+                    self.settle_released(key, entry, steps, &mut listed)?;
+                }
             }
         }
         for (position, entry) in left {
@@ -430,6 +434,30 @@ impl<O: Observer> Engine<O> {
             waiting.seen.fill_from(entry);
         }
         waiting.missing().is_some()
+    }
+
+    /// A call that nobody names and that has the id of another is what came after the end of that:
+    /// a call of its own, by the same name (C12).
+    fn name_as_further(&mut self, key: u64) {
+        let Some(waiting) = self.waiting.get(&key) else {
+            return;
+        };
+        let id = waiting.seen.id.as_deref().unwrap_or_default();
+        let kind = &waiting.seen.kind;
+        let mut owners = self.ids.owners(id).iter();
+        let first = owners.find_map(|&at| {
+            let first = self.items.get(at)?;
+            (first.identity.kind == *kind).then(|| first.identity.name.clone())
+        });
+        let call_id = ids::call_id(&self.response_id, self.items.len(), 0);
+        if let (Some(name), Some(waiting)) = (first, self.waiting.get_mut(&key)) {
+            let seen = &mut waiting.seen;
+            seen.name = seen.name.take().or(name);
+            if seen.call_id.is_none() {
+                seen.call_id = Some(call_id);
+                self.count(Change::Minted);
+            }
+        }
     }
 
     /// Sends a call that has waited to the end, and lists it.

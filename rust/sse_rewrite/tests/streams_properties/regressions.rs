@@ -374,3 +374,64 @@ fn arguments_of_no_announced_call_are_not_those_of_another_that_failed() {
         .collect();
     assert_eq!(places, [(0, "fc_1"), (1, "fc_0")]);
 }
+
+#[test]
+fn what_comes_after_a_close_without_a_call_id_is_given_one() {
+    let sent = sent(&[
+        created(),
+        added(0, call("fc_0", "", "")),
+        delta(0, "fc_0", "A"),
+        closed(0, call("fc_0", "call_0", "A")),
+        added(0, call("fc_0", "", "other")),
+        end("completed", &[call("fc_0", "call_0", "A")]),
+    ]);
+    let closes = closes(&sent);
+    assert_eq!(closes.len(), 2, "{}", show_all(&sent));
+    assert!(closes[1].0.starts_with("call_") && closes[1].1 == "other");
+    assert_eq!(listed(&sent), closes);
+}
+
+#[test]
+fn a_call_without_a_name_that_only_the_end_lists_goes_last() {
+    let mut unnamed = call("fc_0", "", "A");
+    unnamed["name"] = json!("");
+    let sent = sent(&[
+        created(),
+        end("completed", &[unnamed, message("msg_1", "B")]),
+    ]);
+    let listed = sent.last().expect("an end").output();
+    let kinds: Vec<_> = listed
+        .iter()
+        .filter_map(|item| field(item, "type"))
+        .collect();
+    assert_eq!(kinds, ["message", "function_call"]);
+}
+
+#[test]
+fn a_summary_part_is_closed_under_the_number_it_was_streamed_under() {
+    let sent = sent(&[
+        created(),
+        json!({"type": "response.reasoning_summary_text.delta", "output_index": 0,
+            "item_id": "rs_0", "summary_index": 1, "delta": "x"}),
+        end("completed", &[]),
+    ]);
+    let parts: Vec<_> = sent
+        .iter()
+        .filter_map(|event| event.body["summary_index"].as_u64())
+        .collect();
+    assert_eq!(parts, [1; 4], "{}", show_all(&sent));
+}
+
+#[test]
+fn an_inserted_announcement_of_a_known_item_has_its_container() {
+    let sent = sent(&[
+        created(),
+        closed(
+            0,
+            json!({"type": "code_interpreter_call", "id": "ci_0", "code": "1",
+            "container_id": "cntr_7", "outputs": null, "status": "completed"}),
+        ),
+        end("completed", &[]),
+    ]);
+    assert_eq!(sent[1].body["item"]["container_id"], "cntr_7");
+}
