@@ -31,7 +31,8 @@ impl<O: Observer> Engine<O> {
         self.check(identity)?;
         let names = Names::of_item(index, identity);
         let found = self.find_named(names, |found| {
-            self.is_live(found) && self.is_of(found, |kind| kind == identity.kind)
+            self.may_be_announced_again(found, item)
+                && self.is_of(found, |kind| kind == identity.kind)
         });
         match found.filter(|found| self.is_announced_again(*found, index, item)) {
             Some(Ref::Waiting(key)) => return self.announced_late(key, index, item, number),
@@ -70,6 +71,23 @@ impl<O: Observer> Engine<O> {
         Ok(Draft::send(changes))
     }
 
+    /// Whether an announcement may be a further one of an item.
+    ///
+    /// A call that is closed and waits still takes in what goes on with it, but one that is open
+    /// does not take in other arguments: they are those of another call.
+    fn may_be_announced_again(&self, found: Ref, again: &Item) -> bool {
+        let Ref::Waiting(key) = found else {
+            return self.is_live(found);
+        };
+        self.waiting.get(&key).is_some_and(|waiting| {
+            if waiting.is_closed {
+                again.text().is_some_and(|text| waiting.goes_on_with(&text))
+            } else {
+                !waiting.by_server || !waiting.says_otherwise(again)
+            }
+        })
+    }
+
     /// Whether a call cannot be announced yet (C12).
     ///
     /// Nothing is announced in a joined stream, and nothing is put right after a failure.
@@ -82,7 +100,7 @@ impl<O: Observer> Engine<O> {
 
     /// Whether an announcement of the open item at `at` says nothing that it has not said, or
     /// goes on with it.
-    fn adds_nothing(&self, at: usize, again: &Item) -> bool {
+    pub(super) fn adds_nothing(&self, at: usize, again: &Item) -> bool {
         let Some(item) = self.items.get(at) else {
             return true;
         };
@@ -97,7 +115,7 @@ impl<O: Observer> Engine<O> {
     }
 
     /// An open item is announced a second time.
-    fn announced_again(
+    pub(super) fn announced_again(
         &mut self,
         at: usize,
         index: Option<u64>,

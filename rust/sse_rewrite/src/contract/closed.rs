@@ -30,7 +30,7 @@ impl<O: Observer> Engine<O> {
             self.reach(index.saturating_add(1))?;
         }
         let names = Names::of_item(index, identity);
-        let found = self.find(names, |kind| kind == identity.kind);
+        let found = self.find_closed(names, |kind| kind == identity.kind);
         match found {
             Some(Ref::Waiting(key)) if self.is_close_of_waiting(key, item) => {
                 return self.close_waiting(key, index, item, number);
@@ -57,7 +57,8 @@ impl<O: Observer> Engine<O> {
             self.observer.dropped(Some(identity));
             return Ok(self.dropped());
         }
-        if self.is_uncounted() || self.phase == Phase::Failed {
+        let is_unknown = self.is_uncounted() || found.is_none() && self.may_be_unseen();
+        if is_unknown || self.phase == Phase::Failed {
             return Ok(Draft::default());
         }
         let is_client_call = item_type(&identity.kind).role == Role::ClientCall;
@@ -78,10 +79,13 @@ impl<O: Observer> Engine<O> {
         Ok(draft)
     }
 
-    /// Whether a close of the waiting call `key` is its own, or repeats that.
+    /// Whether a close of the waiting call `key` is its own, or repeats that, or says more.
     fn is_close_of_waiting(&self, key: u64, item: &Item) -> bool {
         let waiting = self.waiting.get(&key);
-        waiting.is_some_and(|waiting| !waiting.is_closed || waiting.has_said(&item.payload))
+        waiting.is_some_and(|waiting| {
+            let goes_on = || item.text().is_some_and(|text| waiting.goes_on_with(&text));
+            !waiting.is_closed || waiting.has_said(&item.payload) || goes_on()
+        })
     }
 
     /// What comes after the close of a call is a call of its own, by the same name.

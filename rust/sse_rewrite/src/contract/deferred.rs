@@ -43,6 +43,7 @@ impl<O: Observer> Engine<O> {
             ticket,
             number,
             event,
+            is_replaced: false,
         });
         if waiting.missing().is_none() {
             match self.repetition(key) {
@@ -68,6 +69,7 @@ impl<O: Observer> Engine<O> {
         if let Some(waiting) = self.waiting.get_mut(&key) {
             let is_first = !waiting.by_server;
             let payload = waiting.payload;
+            waiting.reopen();
             waiting.by_server = true;
             waiting.read(item);
             if item.payload.empty && !is_first {
@@ -87,9 +89,11 @@ impl<O: Observer> Engine<O> {
         number: Option<u64>,
     ) -> Result<Draft, GaveUp> {
         if let Some(waiting) = self.waiting.get_mut(&key) {
-            if waiting.is_closed {
+            let says_more = item.text().is_some_and(|text| waiting.goes_on_with(&text));
+            if waiting.is_closed && !says_more {
                 waiting.seen.fill_from(&item.identity);
             } else {
+                waiting.reopen();
                 waiting.is_closed = true;
                 waiting.read(item);
             }
@@ -111,6 +115,23 @@ impl<O: Observer> Engine<O> {
         let (named, unnamed) = self.waiting_keys();
         let mut keys = named.into_iter().chain(unnamed);
         keys.try_for_each(|key| self.settle_one(key, steps))
+    }
+
+    /// The same after a failure, or where the stream is cut off: nothing is announced there, so
+    /// that what waits of a call that was not is sent without (C13).
+    pub(super) fn settle_failed(&mut self, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
+        let (named, unnamed) = self.waiting_keys();
+        for key in named.into_iter().chain(unnamed) {
+            let waiting = self.waiting.get(&key);
+            if waiting.is_some_and(|waiting| !waiting.by_server)
+                && self.repetition_at_end(key).is_none()
+            {
+                self.release_unannounced(key, steps)?;
+            } else {
+                self.settle_one(key, steps)?;
+            }
+        }
+        Ok(())
     }
 
     /// The same of calls that have a name.

@@ -30,7 +30,8 @@
 //! | WAITING | its `call_id` is taken, and it says something else than that call | the same, under a minted `call_id` | OPEN, CLOSED |
 //! | WAITING | its `call_id` is taken, and its close says nothing else | discard all | gone |
 //! | WAITING | completed, incomplete | read the name from its entry, then as above; what nobody names is released last | CLOSED, gone |
-//! | WAITING | failure, end of the stream, limit | discard a repetition, else release all | OPEN, gone |
+//! | WAITING | failure, end of the stream | discard a repetition, else release all, with no announcement inserted | OPEN, gone |
+//! | WAITING | limit | release all | OPEN, gone |
 //! | OPEN | event of it | send; open its part first where that was not done | OPEN |
 //! | OPEN | announced again, under the same id, index and `call_id` | drop | OPEN |
 //! | OPEN | close | send under its identity, payload untouched | CLOSED |
@@ -273,7 +274,7 @@ impl<O: Observer> Engine<O> {
     /// As [`Engine::take`].
     pub fn finish(&mut self) -> Result<Action, GaveUp> {
         let mut draft = Draft::default();
-        self.settle_waiting(&mut draft.steps)?;
+        self.settle_failed(&mut draft.steps)?;
         Ok(self.numbered(draft, None))
     }
 
@@ -359,7 +360,7 @@ impl<O: Observer> Engine<O> {
                 let mut draft = Draft::default();
                 if self.phase != Phase::Ended {
                     self.phase = Phase::Failed;
-                    self.settle_waiting(&mut draft.steps)?;
+                    self.settle_failed(&mut draft.steps)?;
                 }
                 Ok(draft)
             }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::contract::catalogue::{PartKind, Role, item_type};
 use crate::contract::identity::{Field, Identity};
 use crate::contract::said::{List, Said, Text};
-use crate::json::edit::quoted;
+use crate::json::edit::{quoted, with_members};
 use crate::json::scan;
 
 /// The names of the events that open and close a part of reasoning text.
@@ -162,7 +162,8 @@ impl ItemEvents<'_> {
         text + "}"
     }
 
-    /// The item before its content, with the names that the whole item has as empty.
+    /// The item before its content, with the names that the whole item has as empty, and with the
+    /// container that it has.
     ///
     /// What is empty names nothing, but clients ask for it: vLLM calls a tool without a name where
     /// the model wrote none.
@@ -175,6 +176,13 @@ impl ItemEvents<'_> {
                 blank.insert_str(1, &format!(r#""{}":"","#, field.key()));
             }
         }
+        let container = "container_id";
+        let own = scan::member(item.as_bytes(), container).and_then(|span| item.get(span));
+        if let Some(own) = own.filter(|_| self.identity.kind == "code_interpreter_call") {
+            let members = [(container, own)];
+            let blank = with_members(blank.as_bytes(), &members);
+            return scan::decoded(&blank).into_owned();
+        }
         blank
     }
 
@@ -185,8 +193,15 @@ impl ItemEvents<'_> {
             return Vec::new();
         }
         let mut events = Vec::new();
-        // Parts that have no events are not counted: what has events is numbered from 0.
-        let mut index = 0;
+        // Parts that have no events are not counted: what has events is numbered from 0, unless
+        // each of them was streamed under a number already.
+        let known = said.part_indices(list);
+        let mut places = if known.len() == parts.len() {
+            known
+        } else {
+            (0..).take(parts.len()).collect()
+        }
+        .into_iter();
         for part in parts {
             let fields: HashMap<String, &RawValue> =
                 serde_json::from_str(part.get()).unwrap_or_default();
@@ -208,9 +223,11 @@ impl ItemEvents<'_> {
                 continue;
             }
             let logprobs = kind.logprobs();
+            let Some(index) = places.next() else {
+                break;
+            };
             let place = format!(r#","{}":{index}"#, names.index);
             let known = said.part_state(list, index);
-            index += 1;
             if known.is_none() {
                 events.push(self.part(names.added, &place, kind.blank()));
             }

@@ -6,7 +6,7 @@
 
 use crate::contract::catalogue::is_call;
 use crate::contract::engine::{Engine, Ref};
-use crate::contract::identity::Identity;
+use crate::contract::identity::{Field, Identity};
 use crate::contract::item::Item;
 use crate::contract::item_state::{ItemState, Life};
 use crate::contract::observer::Observer;
@@ -33,11 +33,86 @@ impl<'a> Names<'a> {
 
 impl<O: Observer> Engine<O> {
     /// The item that an event is about; one that is open or waits where there is any.
+    ///
+    /// Where several items have its id, it is one of those at its index, if there are any.
     pub(super) fn find(&self, names: Names, fits: impl Fn(&str) -> bool) -> Option<Ref> {
+        if let Some(closed) = self.closed_of_several(names, &fits) {
+            return Some(closed);
+        }
         let is_live = |found| self.is_live(found) && self.is_of(found, &fits);
         self.find_named(names, is_live)
-            .or_else(|| self.last_live(names.index, &fits))
+            .or_else(|| self.last_live(names, is_live))
             .or_else(|| self.find_named(names, |found| self.is_of(found, &fits)))
+    }
+
+    /// The item that a whole item is about, which is closed.
+    ///
+    /// One that names a closed item is never that of an open one which has another name of its
+    /// own: it closes the first once more.
+    pub(super) fn find_closed(&self, names: Names, fits: impl Fn(&str) -> bool) -> Option<Ref> {
+        let Some((field, name)) = self.names_closed(names, &fits) else {
+            return self.find(names, fits);
+        };
+        let may = |found| {
+            let own = self.called(found).and_then(|called| called.get(field));
+            self.is_live(found) && self.is_of(found, &fits) && own.is_none_or(|own| own == name)
+        };
+        self.find_named(names, may)
+            .or_else(|| self.last_live(names, may))
+            .or_else(|| self.find_named(names, |found| self.is_of(found, &fits)))
+    }
+
+    /// The closed item that has the id and the index of an event, where another item with that id
+    /// is open elsewhere.
+    fn closed_of_several(&self, names: Names, fits: &impl Fn(&str) -> bool) -> Option<Ref> {
+        let id = names.id.filter(|id| self.ids.owners(id).len() > 1)?;
+        let there = self.by_index.get(&names.index?)?;
+        if names.call_id.is_some() {
+            return None;
+        }
+        let here = there.iter().rev().copied().filter(|&found| {
+            let called = self.called(found).and_then(|called| called.get(Field::Id));
+            called == Some(id) && self.is_of(found, fits)
+        });
+        let mut here = here.peekable();
+        let newest = here.peek().copied();
+        here.all(|found| !self.is_live(found)).then_some(newest?)
+    }
+
+    /// What an event names closed items by, where those that were called so all are closed.
+    fn names_closed<'a>(
+        &self,
+        names: Names<'a>,
+        fits: &impl Fn(&str) -> bool,
+    ) -> Option<(Field, &'a str)> {
+        let by_name = [
+            (Field::CallId, names.call_id, &self.call_ids),
+            (Field::Id, names.id, &self.ids),
+        ];
+        for (field, name, registry) in by_name {
+            let Some(name) = name else { continue };
+            let is_called = |found: &Ref| {
+                let called = self.called(*found).and_then(|called| called.get(field));
+                called == Some(name) && self.is_of(*found, fits)
+            };
+            let items = registry.owners(name).iter().map(|&at| Ref::Item(at));
+            let waiting = self.waiting.keys().map(|&key| Ref::Waiting(key));
+            let mut called = items.chain(waiting).filter(is_called).peekable();
+            if called.peek().is_some() {
+                return called
+                    .all(|found| !self.is_live(found))
+                    .then_some((field, name));
+            }
+        }
+        None
+    }
+
+    /// What the server has called an item first.
+    fn called(&self, found: Ref) -> Option<&Identity> {
+        match found {
+            Ref::Item(at) => self.items.get(at).map(|item| &item.server),
+            Ref::Waiting(key) => self.waiting.get(&key).map(|waiting| &waiting.seen),
+        }
     }
 
     /// The item that an event names and that fits: by `call_id`, else by `id`, else by index.
@@ -102,17 +177,25 @@ impl<O: Observer> Engine<O> {
 
     /// The newest item that is not closed, of those at `index` where there is one.
     ///
-    /// Several items may be open at one index, where a server counts carelessly.
-    fn last_live(&self, index: Option<u64>, fits: &dyn Fn(&str) -> bool) -> Option<Ref> {
-        let here = |other: Option<u64>| index.is_none() || other.is_none() || other == index;
+    /// Several items may be open at one index, where a server counts carelessly. What has no index
+    /// may be at any, unless it has another id.
+    fn last_live(&self, names: Names, fits: impl Fn(Ref) -> bool) -> Option<Ref> {
+        let here = |other: Option<u64>, called: &Identity| match (names.index, other) {
+            (Some(index), Some(other)) => index == other,
+            (Some(_), None) => match (names.id, called.id.as_deref()) {
+                (Some(id), Some(own)) => id == own,
+                _ => true,
+            },
+            (None, _) => true,
+        };
         let mut waiting = self.waiting.iter().rev();
-        let waiting = waiting.find(|(_, waiting)| {
-            !waiting.is_closed && here(waiting.server_index) && fits(&waiting.seen.kind)
+        let waiting = waiting.find(|(key, waiting)| {
+            here(waiting.server_index, &waiting.seen) && fits(Ref::Waiting(**key))
         });
         let mut open = self.open.iter().rev();
         let item = open.find_map(|&at| {
             let item = self.items.get(at)?;
-            (here(item.server_index) && fits(&item.identity.kind)).then_some((at, item))
+            (here(item.server_index, &item.server) && fits(Ref::Item(at))).then_some((at, item))
         });
         match (waiting, item) {
             (Some((&key, _)), Some((_, item))) if item.arrival < key => Some(Ref::Waiting(key)),
@@ -155,6 +238,12 @@ impl<O: Observer> Engine<O> {
     /// The first announcement that is seen tells how many there were before it.
     pub(super) fn is_uncounted(&self) -> bool {
         self.is_joined && !self.is_counted
+    }
+
+    /// Whether what is not known may have been announced before the stream was joined.
+    pub(super) fn may_be_unseen(&self) -> bool {
+        let has_unseen = || self.items.iter().any(ItemState::is_unseen);
+        self.is_joined && (!self.is_counted || has_unseen())
     }
 
     /// Makes places for the items of a joined stream that were announced before `end`.

@@ -70,6 +70,21 @@ pub fn pair_alike(streamed: &[Candidate], rebuilt: &[Candidate]) -> Vec<Option<u
     pairs.of_streamed
 }
 
+/// The same of a stream that was joined: entries may be of items that were not seen, so that
+/// what no identity and no payload pairs must be at the same position.
+#[must_use]
+pub fn pair_in_place(streamed: &[Candidate], rebuilt: &[Candidate]) -> Vec<Option<usize>> {
+    let mut pairs = Pairs::new(streamed, rebuilt);
+    pairs.by_identity_of_type();
+    pairs.by_payload();
+    for (place, (item, other)) in streamed.iter().zip(rebuilt).enumerate() {
+        if pairs.is_open(place, place) && item.key() == other.key() {
+            pairs.join(place, place);
+        }
+    }
+    pairs.of_streamed
+}
+
 struct Pairs<'a> {
     streamed: &'a [Candidate<'a>],
     rebuilt: &'a [Candidate<'a>],
@@ -121,12 +136,16 @@ impl<'a> Pairs<'a> {
 
     /// The same of items of one type.
     fn by_identity_of_type(&mut self) {
-        self.join_equal(|_, item| match &item.identity.call_id {
+        let call = |item: &Candidate<'a>| match &item.identity.call_id {
             Some(call_id) if item.is_call() => {
                 Some((item.identity.kind.as_str(), call_id.as_str()))
             }
             _ => None,
-        });
+        };
+        // Where a server has used a call_id twice, the id or the payload tells the calls apart.
+        self.join_equal(|_, item| Some((call(item)?, item.upstream.id.as_deref()?)));
+        self.join_equal(|_, item| Some((call(item)?, item.payload?.digest)));
+        self.join_equal(|_, item| call(item));
         self.join_same_id(|item| item.identity.kind.as_str(), |_, _| true);
     }
 

@@ -26,6 +26,26 @@ impl<O: Observer> Engine<O> {
         self.replace(key, waiting.server_index, first);
     }
 
+    /// Sends what waits of a call that the server has not announced, and announces nothing (C13).
+    ///
+    /// It has a place of its own, so that nobody takes it for what another call says.
+    pub(super) fn release_unannounced(
+        &mut self,
+        key: u64,
+        steps: &mut Vec<Planned>,
+    ) -> Result<(), GaveUp> {
+        let Some(waiting) = self.waiting.remove(&key) else {
+            return Ok(());
+        };
+        let at = self.insert_item(waiting.server_index, &waiting.seen)?;
+        self.replace(key, waiting.server_index, at);
+        for deferred in waiting.events {
+            self.release_event(at, deferred, steps)?;
+        }
+        self.observer.returns();
+        Ok(())
+    }
+
     /// Announces a call that has waited, and sends what has waited with it.
     pub(super) fn release(&mut self, key: u64, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
         let Some(mut waiting) = self.waiting.remove(&key) else {
@@ -80,16 +100,23 @@ impl<O: Observer> Engine<O> {
     ) -> Result<(), GaveUp> {
         self.resume(&deferred);
         let mut changes = Changes::default();
-        let mut is_sent = true;
+        let mut is_sent = !deferred.is_replaced;
         let is_open = self.items.get(at).is_some_and(|item| item.is_open());
         match &deferred.event {
+            _ if deferred.is_replaced => {}
             Kept::Announced { index, json } => {
                 let item = Item::read(json);
                 match item {
                     Ok(item) if !self.is_announced(at) => {
                         self.announce_as(at, *index, &item, &mut changes)?;
                     }
-                    _ => {
+                    again => {
+                        if let Ok(again) = again
+                            && is_open
+                            && self.adds_nothing(at, &again)
+                        {
+                            self.announced_again(at, *index, &again)?;
+                        }
                         self.observer.dropped(None);
                         is_sent = false;
                     }

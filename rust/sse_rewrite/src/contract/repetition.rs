@@ -57,7 +57,7 @@ impl<O: Observer> Engine<O> {
     pub(super) fn repetition_at_end(&mut self, key: u64) -> Option<usize> {
         match self.repetition(key) {
             Repetition::Yes(first) => Some(first),
-            Repetition::No => None,
+            Repetition::No => self.repeats_unnamed(key),
             Repetition::Undecided => {
                 let waiting = self.waiting.get_mut(&key)?;
                 let length = waiting.said().len();
@@ -66,6 +66,23 @@ impl<O: Observer> Engine<O> {
                 Some(repeated.item)
             }
         }
+    }
+
+    /// The call that one which nobody has named repeats: it has the same id and index, and says
+    /// nothing new.
+    pub(super) fn repeats_unnamed(&self, key: u64) -> Option<usize> {
+        let waiting = self.waiting.get(&key)?;
+        waiting.missing()?;
+        let says = waiting.says();
+        let call_id = waiting.seen.call_id.as_ref();
+        let mut owners = self.ids.owners(waiting.seen.id.as_deref()?).iter().copied();
+        owners.find(|&at| {
+            self.items.get(at).is_some_and(|first| {
+                let may_be = call_id.is_none() || first.server.call_id.as_ref() == call_id;
+                let is_here = first.server_index == waiting.server_index;
+                may_be && is_here && is_alike(first, &waiting.seen) && first.has_said(&says)
+            })
+        })
     }
 
     /// Compares what is new of a waiting call with the calls that it may repeat, which leaves

@@ -268,6 +268,12 @@ impl Said {
         Some((&part.text, part.closed.is_some()))
     }
 
+    /// The numbers of the parts of a list that are known.
+    pub(crate) fn part_indices(&self, list: List) -> Vec<u64> {
+        let parts = self.parts.range((list, 0)..=(list, u64::MAX));
+        parts.map(|(&(_, index), _)| index).collect()
+    }
+
     /// The whole of the text at `spot` is what its deltas have said.
     pub(crate) fn sum_up_as_streamed(&mut self, spot: Spot, kind: PartKind) {
         match spot {

@@ -38,6 +38,9 @@ impl<O: Observer> Engine<O> {
         match self.find(names, fits) {
             Some(Ref::Waiting(key)) if self.is_of_waiting(key, event, &scope) => {
                 if let Some(waiting) = self.waiting.get_mut(&key) {
+                    if waiting.is_closed && waiting.is_continued_by(event, &scope) {
+                        waiting.reopen();
+                    }
                     waiting.take(event, &scope);
                 }
                 self.defer(key, Kept::Scoped(KeptScoped::of(event)), number)
@@ -71,7 +74,8 @@ impl<O: Observer> Engine<O> {
         {
             return Ok(self.dropped_event());
         }
-        if self.is_uncounted() || self.phase == Phase::Failed {
+        let is_unknown = self.is_uncounted() || closed.is_none() && self.may_be_unseen();
+        if is_unknown || self.phase == Phase::Failed {
             return Ok(Draft::default());
         }
         let mut seen = Identity::of_kind(scope.family.kind());
@@ -97,12 +101,17 @@ impl<O: Observer> Engine<O> {
         Ok(draft)
     }
 
-    /// Whether an event of a waiting call is to wait with it. After the close of the call only
-    /// what says nothing new is.
+    /// Whether an event of a waiting call is to wait with it.
+    ///
+    /// After the close of the call only what says nothing new is, and what that has left out:
+    /// nothing was sent of the call.
     fn is_of_waiting(&self, key: u64, event: &Scoped, scope: &Scope) -> bool {
         let waiting = self.waiting.get(&key);
         waiting.is_some_and(|waiting| {
-            !waiting.is_closed || is_blank(event, scope) || waiting.repeats(event, scope)
+            !waiting.is_closed
+                || is_blank(event, scope)
+                || waiting.repeats(event, scope)
+                || waiting.is_continued_by(event, scope)
         })
     }
 

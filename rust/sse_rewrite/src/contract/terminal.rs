@@ -7,8 +7,10 @@ use crate::contract::catalogue::{Role, is_call, item_type};
 use crate::contract::engine::{Draft, Engine, Phase, Planned, Ref};
 use crate::contract::event::{Action, Changes, Fate, Listed};
 use crate::contract::identity::Identity;
+use crate::contract::ids;
 use crate::contract::inserted::Inserted;
 use crate::contract::item::Item;
+use crate::contract::item_state::ItemState;
 use crate::contract::observer::{Entry, Observer};
 use crate::contract::pairing::{self, Candidate};
 use crate::contract::policy::GaveUp;
@@ -132,7 +134,13 @@ impl<O: Observer> Engine<O> {
             }
         }
         for (key, entry) in unnamed {
-            self.settle_released(key, entry, steps, &mut listed)?;
+            match self.repeats_unnamed(key).filter(|_| entry.is_none()) {
+                Some(first) => self.discard(key, first, steps),
+                None => {
+                    self.name_as_further(key);
+                    self.settle_released(key, entry, steps, &mut listed)?;
+                }
+            }
         }
         for (position, entry) in left {
             self.add_unannounced(position, entry, &gaps, steps, &mut listed)?;
@@ -150,7 +158,7 @@ impl<O: Observer> Engine<O> {
     /// The response has failed: items keep their identity, and nothing else is done (C13).
     fn failed(&mut self, output: &[Item]) -> Result<Draft, GaveUp> {
         let mut draft = Draft::default();
-        self.settle_waiting(&mut draft.steps)?;
+        self.settle_failed(&mut draft.steps)?;
         self.phase = Phase::Failed;
         let pairs = self.pair_alike(output);
         draft.this = Fate::Send(Changes {
@@ -208,7 +216,7 @@ impl<O: Observer> Engine<O> {
             return Ok(());
         }
         let was_open = item.is_open();
-        let is_known = !item.is_joined || item.is_closed() || item.said.is_whole();
+        let is_known = item.is_closed() || !item.is_joined || self.is_known_from_its_middle(item);
         if was_open {
             self.observer.never_closed(at);
         }
@@ -279,7 +287,11 @@ impl<O: Observer> Engine<O> {
     fn streamed(&self, at: usize, broken_off: bool) -> Option<Vec<u8>> {
         let item = self.items.get(at).filter(|item| item.said.is_known())?;
         let kind = &item.identity.kind;
-        let json = item.said.item(kind, &item.json);
+        let blank = self.events_of(at, item).blank().into_bytes();
+        let is_unannounced = item.json.is_empty();
+        let json = item
+            .said
+            .item(kind, if is_unannounced { &blank } else { &item.json });
         let is_whole = item.said.is_whole();
         let status = if is_whole && !broken_off {
             "completed"
@@ -294,6 +306,14 @@ impl<O: Observer> Engine<O> {
             &json,
             &[("status", edit::quoted(status))],
         ))
+    }
+
+    /// Whether an open item that was joined can be told without its beginning.
+    ///
+    /// Its text must be whole, and nothing else be in it, as in a call that nobody has named.
+    fn is_known_from_its_middle(&self, item: &ItemState) -> bool {
+        let is_content = item_type(&item.identity.kind).role == Role::Content;
+        item.said.is_whole() && (is_content || !item.json.is_empty())
     }
 
     /// Inserts the close of an item that the server left open.
@@ -416,6 +436,30 @@ impl<O: Observer> Engine<O> {
         waiting.missing().is_some()
     }
 
+    /// A call that nobody names and that has the id of another is what came after the end of that:
+    /// a call of its own, by the same name (C12).
+    fn name_as_further(&mut self, key: u64) {
+        let Some(waiting) = self.waiting.get(&key) else {
+            return;
+        };
+        let id = waiting.seen.id.as_deref().unwrap_or_default();
+        let kind = &waiting.seen.kind;
+        let mut owners = self.ids.owners(id).iter();
+        let first = owners.find_map(|&at| {
+            let first = self.items.get(at)?;
+            (first.identity.kind == *kind).then(|| first.identity.name.clone())
+        });
+        let call_id = ids::call_id(&self.response_id, self.items.len(), 0);
+        if let (Some(name), Some(waiting)) = (first, self.waiting.get_mut(&key)) {
+            let seen = &mut waiting.seen;
+            seen.name = seen.name.take().or(name);
+            if seen.call_id.is_none() {
+                seen.call_id = Some(call_id);
+                self.count(Change::Minted);
+            }
+        }
+    }
+
     /// Sends a call that has waited to the end, and lists it.
     fn settle_released(
         &mut self,
@@ -432,14 +476,20 @@ impl<O: Observer> Engine<O> {
     /// Which entry of the output each item is, and each call that waits, in the order in which
     /// the server began them.
     fn pair(&self, output: &[Item]) -> Pairs {
-        self.pair_by(output, |_, arrival| arrival, pairing::pair)
+        let mut pairs = self.pair_by(output, |_, arrival| arrival, pairing::pair);
+        self.place_unseen(&mut pairs, output.len());
+        pairs
     }
 
     /// The same for an output that is not made anew, but has its identities kept.
     ///
     /// It is paired in the order of the indices and by type, so that a second pass pairs alike.
     fn pair_alike(&self, output: &[Item]) -> Pairs {
-        self.pair_by(output, |index, _| index, pairing::pair_alike)
+        let pair = match self.is_joined {
+            true => pairing::pair_in_place,
+            false => pairing::pair_alike,
+        };
+        self.pair_by(output, |index, _| index, pair)
     }
 
     fn pair_by(
@@ -491,7 +541,6 @@ impl<O: Observer> Engine<O> {
                 Ref::Waiting(_) => pairs.waiting.push(pair),
             }
         }
-        self.place_unseen(&mut pairs, output.len());
         pairs
     }
 

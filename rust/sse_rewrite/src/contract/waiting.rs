@@ -107,6 +107,8 @@ pub(crate) struct Deferred {
     /// Its number, where it has one.
     pub(crate) number: Option<u64>,
     pub(crate) event: Kept,
+    /// Whether a later event says more in its place.
+    pub(crate) is_replaced: bool,
 }
 
 /// What is kept of an event that waits.
@@ -148,6 +150,14 @@ impl KeptScoped {
             call_id: event.call_id.map(str::to_owned),
             text: event.text.map(<[u8]>::to_vec),
         }
+    }
+
+    fn is_blank_whole(&self) -> bool {
+        let event = self.event();
+        let is_whole = event
+            .scope()
+            .is_some_and(|scope| scope.effect == Effect::Whole);
+        is_whole && event.raw_text() == Some(b"")
     }
 
     /// The event; a call has no parts.
@@ -221,6 +231,56 @@ impl Waiting {
         match &self.item_text {
             Some(text) if !text.is_empty() && (self.is_closed || self.text.is_empty()) => text,
             _ => self.text.decoded_so_far(),
+        }
+    }
+
+    /// Its close has not said all: what follows takes its place, and that of a blank summing up.
+    pub(crate) fn reopen(&mut self) {
+        if !self.is_closed {
+            return;
+        }
+        self.is_closed = false;
+        for deferred in &mut self.events {
+            deferred.is_replaced |= match &deferred.event {
+                Kept::Announced { .. } => false,
+                Kept::Scoped(event) => event.is_blank_whole(),
+                Kept::Closed { .. } => true,
+            };
+        }
+    }
+
+    /// Whether `text` goes on from what it has said.
+    pub(crate) fn goes_on_with(&self, text: &str) -> bool {
+        let said = match &self.item_text {
+            Some(said) if self.is_closed || self.text.is_empty() => Cow::Borrowed(&**said),
+            _ => self.text.decoded(),
+        };
+        text.len() > said.len() && text.starts_with(&*said)
+    }
+
+    /// Whether a whole item is of another call: its text neither begins as what this one has said,
+    /// nor the other way round.
+    pub(crate) fn says_otherwise(&self, item: &Item) -> bool {
+        let said = match &self.item_text {
+            Some(said) if self.is_closed || self.text.is_empty() => Cow::Borrowed(&**said),
+            _ => self.text.decoded(),
+        };
+        item.text()
+            .is_some_and(|text| !text.starts_with(&*said) && !said.starts_with(&*text))
+    }
+
+    /// Whether an event that comes after its close goes on with what that has said.
+    pub(crate) fn is_continued_by(&self, event: &Scoped, scope: &Scope) -> bool {
+        let is_here = event.index.is_none()
+            || self.server_index.is_none()
+            || event.index == self.server_index;
+        let Some(raw) = event.raw_text().filter(|_| is_here) else {
+            return false;
+        };
+        match scope.effect {
+            Effect::Delta => self.payload.empty && self.text.is_empty() && !raw.is_empty(),
+            Effect::Whole => self.goes_on_with(&scan::unescaped(raw)),
+            _ => false,
         }
     }
 

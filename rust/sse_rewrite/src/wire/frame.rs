@@ -128,6 +128,20 @@ impl Style {
         }
     }
 
+    /// What `frame`, which has no blank line, lacks to its end.
+    pub(crate) fn missing_end(self, frame: &[u8]) -> &'static str {
+        let ends_with = |end: &str| frame.ends_with(end.as_bytes());
+        match self.line_end {
+            "\r\n" if ends_with("\r\n") => "\r\n",
+            "\r\n" if ends_with("\r") => "\n\r\n",
+            "\r\n" if !ends_with("\n") => "\r\n\r\n",
+            _ if ends_with("\n") => "\n",
+            _ if ends_with("\r") => "\r",
+            "\r" => "\r\r",
+            _ => "\n\n",
+        }
+    }
+
     /// Writes JSON text inside a `data` line: where it breaks, so does the line.
     pub(crate) fn write_data(self, data: &[u8], out: &mut Vec<u8>) {
         let mut from = 0;

@@ -180,23 +180,48 @@ impl<O: FrameObserver> SseRewriter<O> {
 
     /// The stream has ended; appends what was still held of it to `out`.
     ///
-    /// A last frame without its blank line is treated as a frame: some clients read it.
+    /// A last event without its blank line is treated as an event: some clients read it. It gets
+    /// its blank line only if anything is sent after it. What is left of an event that is cut
+    /// goes out after all that waits.
     pub fn finish_into(&mut self, out: &mut Vec<u8>) {
-        let frame = std::mem::take(&mut self.pending);
-        if !frame.is_empty() {
-            self.send(&mut Sink::new(&frame, out), &frame);
-        }
+        let mut frame = std::mem::take(&mut self.pending);
         self.scanner = FrameScanner::default();
-        self.tell_said();
-        if self.gave_up.is_none() {
-            match self.engine.finish() {
-                Ok(action) => {
-                    for step in action.steps {
-                        self.step(step, None, out);
-                    }
-                }
-                Err(reason) => self.give_up(reason, out),
+        let missing = match Frame::read(frame.strip_prefix(BOM).unwrap_or(&frame)) {
+            Some(read) if Reading::of(&read).is_some() => self.style.missing_end(&frame),
+            _ => "",
+        };
+        if missing.is_empty() {
+            self.settle(out);
+            if !frame.is_empty() {
+                self.send(&mut Sink::new(&frame, out), &frame);
             }
+            return;
+        }
+        frame.extend_from_slice(missing.as_bytes());
+        let mut last = Vec::new();
+        self.send(&mut Sink::new(&frame, &mut last), &frame);
+        let length = last.len();
+        self.settle(&mut last);
+        let is_last = length == last.len() && self.last == Last::Sent;
+        if is_last && last.ends_with(missing.as_bytes()) {
+            last.truncate(length - missing.len());
+        }
+        out.append(&mut last);
+    }
+
+    /// Nothing more comes: sends what waits.
+    fn settle(&mut self, out: &mut Vec<u8>) {
+        self.tell_said();
+        if self.gave_up.is_some() {
+            return;
+        }
+        match self.engine.finish() {
+            Ok(action) => {
+                for step in action.steps {
+                    self.step(step, None, out);
+                }
+            }
+            Err(reason) => self.give_up(reason, out),
         }
     }
 

@@ -17,6 +17,7 @@
 //! | `sayings`, `kept` | what is lost or altered between a stream and its rewriting |
 //! | `ends` | what waits too long, and what a failure must not bring |
 //! | `right_streams`, `faulty_streams` | the properties |
+//! | `regressions` | streams that were once sent wrongly |
 //! | `oracle` | tests of the oracle itself |
 //!
 //! `cfg(test)` marks the modules as test code for the lints, which allow panics there.
@@ -43,6 +44,8 @@ mod kept;
 mod names;
 #[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod regressions;
 #[cfg(test)]
 mod repeats;
 #[cfg(test)]

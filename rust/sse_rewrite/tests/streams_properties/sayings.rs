@@ -153,7 +153,21 @@ pub(crate) fn is_repetition(place: usize, items: &[Seen]) -> bool {
     let says_less = |other: &Seen| {
         empty && same_call(item, other) && other.says().iter().any(|texts| !texts.is_empty())
     };
-    before.iter().any(|other| repeats(item, other)) || after.iter().any(says_less)
+    before.iter().any(|other| repeats(item, other))
+        || after
+            .iter()
+            .any(|other| says_less(other) || goes_on(item, other))
+}
+
+/// Whether `other` is what `item`, a call that was closed before anything named it, says after its
+/// close: nothing of it was sent until then, so that it may still grow.
+fn goes_on(item: &Seen, other: &Seen) -> bool {
+    let said = other.says();
+    let begins = |text: &Texts| said.iter().any(|other| other.begins_with(text));
+    other.key == item.key
+        && CLIENT_CALLS.contains(&item.kind.as_str())
+        && (item.call_id.is_none() || item.name.is_none())
+        && item.says().iter().all(begins)
 }
 
 /// Whether two items are calls of one name under one `call_id`, or one id where none is known.
