@@ -7,7 +7,7 @@ use sse_rewrite::{Policy, SseRewriter};
 fn main() -> io::Result<()> {
     let mut rewriter = SseRewriter::new(Policy::default());
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
-    let mut piece = [0; 64 << 10];
+    let mut piece = vec![0; 64 << 10];
     loop {
         let length = input.read(&mut piece)?;
         if length == 0 {

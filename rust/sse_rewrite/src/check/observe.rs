@@ -145,7 +145,8 @@ impl Observer for Recorder {
         self.find(Fault::Unannounced, index, |found| found);
     }
 
-    fn unusable(&mut self, index: usize, missing: Field, is_mended: bool) {
+    fn unusable(&mut self, index: usize, item: &Identity, missing: Field, is_mended: bool) {
+        self.show_kind(index, item);
         self.find(Fault::Unusable, index, |found| Found {
             is_mended,
             ..found.field(missing.key(), None::<&str>, None::<&str>)

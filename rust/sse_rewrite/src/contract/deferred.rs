@@ -39,6 +39,8 @@ impl<O: Observer> Engine<O> {
         };
         self.held += event.len();
         self.deferred += 1;
+        let (events, bytes) = waiting.counted;
+        waiting.counted = (events + 1, bytes + event.len());
         waiting.events.push(Deferred {
             ticket,
             number,
@@ -104,6 +106,12 @@ impl<O: Observer> Engine<O> {
 
     /// The limit is reached: all that waits is sent, as it came.
     fn release_all(&mut self, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
+        // Nothing of it is held any more, so that no limit is in the way of sending it.
+        for waiting in self.waiting.values_mut() {
+            let (events, bytes) = std::mem::take(&mut waiting.counted);
+            self.deferred = self.deferred.saturating_sub(events);
+            self.held = self.held.saturating_sub(bytes);
+        }
         let (named, unnamed) = self.waiting_keys();
         let mut keys = named.into_iter().chain(unnamed);
         keys.try_for_each(|key| self.release(key, steps))

@@ -239,6 +239,10 @@ impl<O: Observer> Engine<O> {
         self.begin_count();
         let draft = self.decide(event, number)?;
         let action = self.numbered(draft, number);
+        // A foreign event may be numbered in a stream that has no numbers otherwise (C3).
+        if let Some(number) = number.filter(|_| !matches!(event, Event::Other)) {
+            self.next_number = Some(number.saturating_add(1));
+        }
         if matches!(action.this, Fate::Send(_)) {
             self.last_sent = self.arrive();
         }
@@ -385,7 +389,9 @@ impl<O: Observer> Engine<O> {
             return self.dropped();
         }
         // Nothing of the last response is remembered, its ids included.
-        self.response_id = response_id.unwrap_or_default().to_owned();
+        response_id
+            .unwrap_or_default()
+            .clone_into(&mut self.response_id);
         self.items.clear();
         self.open.clear();
         self.by_index.clear();
@@ -469,7 +475,6 @@ impl<O: Observer> Engine<O> {
                 Fate::Wait(_) if is_released => {}
                 Fate::Wait(_) | Fate::Drop => self.sequence.dropped(),
             }
-            self.next_number = Some(number.saturating_add(1));
         }
         Action {
             steps,

@@ -47,7 +47,7 @@ pub trait Observer {
 
     /// A call is announced without what a client needs to run it, which is mended if it is named
     /// later.
-    fn unusable(&mut self, _index: usize, _missing: Field, _is_mended: bool) {}
+    fn unusable(&mut self, _index: usize, _item: &Identity, _missing: Field, _is_mended: bool) {}
 
     /// The event has another `output_index` than its item.
     fn misplaced(&mut self, _index: usize, _said: Option<u64>, _item: &Identity) {}

@@ -45,12 +45,20 @@ impl Step {
 pub(crate) struct Place {
     /// The `content_index` to send it under.
     pub(crate) index: u64,
-    /// Whether it is the first event of a part that the server has not opened.
-    pub(crate) is_unopened: bool,
-    /// Whether the server opens a part that was opened for it before.
-    pub(crate) opens_again: bool,
-    /// Whether the part was opened for the server.
-    pub(crate) was_unopened: bool,
+    pub(crate) opening: Opening,
+}
+
+/// Who opens the part of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// The server does, or did before.
+    Server,
+    /// Nobody did: it must be opened before this event.
+    Now,
+    /// It was opened for the server before.
+    Before,
+    /// It was opened for the server, which opens it with this event.
+    Again,
 }
 
 /// A part under the number that the server gives it.
@@ -105,17 +113,13 @@ impl PartNumbers {
             part.reached = part.reached.max(step);
             return Some(Place {
                 index: part.index,
-                is_unopened: false,
-                opens_again: part.unopened && step == Step::Opens,
-                was_unopened: part.unopened,
+                opening: match step {
+                    _ if !part.unopened => Opening::Server,
+                    Step::Opens => Opening::Again,
+                    _ => Opening::Before,
+                },
             });
         }
-        let known = |index| Place {
-            index,
-            is_unopened: false,
-            opens_again: false,
-            was_unopened: false,
-        };
         if step != Step::Opens
             && let Some(index) = server_index.filter(|&index| index < self.next)
         {
@@ -123,7 +127,10 @@ impl PartNumbers {
             if let Some(part) = self.known.iter_mut().find(|part| part.index == index) {
                 part.reached = part.reached.max(step);
             }
-            return Some(known(index));
+            return Some(Place {
+                index,
+                opening: Opening::Server,
+            });
         }
         self.known.retain(|part| part.reached != Step::Closes);
         if self.known.len() == MAX_OPEN {
@@ -140,9 +147,12 @@ impl PartNumbers {
             unopened,
         });
         Some(Place {
-            is_unopened: unopened,
-            was_unopened: unopened,
-            ..known(index)
+            index,
+            opening: if unopened {
+                Opening::Now
+            } else {
+                Opening::Server
+            },
         })
     }
 }

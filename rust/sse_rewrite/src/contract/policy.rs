@@ -2,8 +2,12 @@
 
 use crate::contract::inserted::ReasoningParts;
 
-/// The switches and limits of a ledger, and of a rewriter around it.
+/// The switches and limits of an engine, and of a rewriter around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own, and a caller sets it by name"
+)]
 pub struct Policy {
     /// Announce ids under the conventional prefix of their type. Only where the events are
     /// made: on the wire the server has announced its own id already.

@@ -6,16 +6,16 @@ use crate::contract::item::Item;
 use crate::contract::observer::Observer;
 use crate::contract::policy::GaveUp;
 use crate::contract::report::Change;
-use crate::contract::waiting::{Deferred, Kept, missing};
+use crate::contract::waiting::{Deferred, Kept, Waiting, missing};
 
 impl<O: Observer> Engine<O> {
     /// A call that repeats the one at `first` is not sent; its ids lead to that.
     pub(super) fn discard(&mut self, key: u64, first: usize, steps: &mut Vec<Planned>) {
-        let Some(waiting) = self.waiting.remove(&key) else {
+        let Some(waiting) = self.take_waiting(key) else {
             return;
         };
         for deferred in waiting.events {
-            self.resume(&deferred);
+            self.observer.waits(deferred.ticket, true);
             let item = matches!(deferred.event, Kept::Scoped(_));
             self.observer.dropped((!item).then_some(&waiting.seen));
             self.count(Change::Dropped);
@@ -34,12 +34,12 @@ impl<O: Observer> Engine<O> {
         key: u64,
         steps: &mut Vec<Planned>,
     ) -> Result<(), GaveUp> {
-        let Some(waiting) = self.waiting.remove(&key) else {
+        let Some(waiting) = self.take_waiting(key) else {
             return Ok(());
         };
         let at = self.insert_item(waiting.server_index, &waiting.seen)?;
         self.replace(key, waiting.server_index, at);
-        for deferred in waiting.events {
+        for deferred in &waiting.events {
             self.release_event(at, deferred, steps)?;
         }
         self.observer.returns();
@@ -48,7 +48,7 @@ impl<O: Observer> Engine<O> {
 
     /// Announces a call that has waited, and sends what has waited with it.
     pub(super) fn release(&mut self, key: u64, steps: &mut Vec<Planned>) -> Result<(), GaveUp> {
-        let Some(mut waiting) = self.waiting.remove(&key) else {
+        let Some(mut waiting) = self.take_waiting(key) else {
             return Ok(());
         };
         // A call that was announced without what it needs keeps its place in the order.
@@ -75,16 +75,17 @@ impl<O: Observer> Engine<O> {
                     // What nobody names cannot be put right, only moved behind the rest.
                     let is_mended = never.is_none() || announcement.ticket < self.last_sent;
                     self.observer.waits(announcement.ticket, true);
-                    self.observer.unusable(at, missing, is_mended);
+                    self.observer
+                        .unusable(at, &waiting.seen, missing, is_mended);
                 }
-                self.release_event(at, announcement, steps)?;
+                self.release_event(at, &announcement, steps)?;
             }
             (None, Some(Kept::Closed { json, .. })) if let Ok(item) = Item::read(json) => {
                 self.insert_whole(at, &item, steps)?;
             }
             (None, _) => self.insert_announcement(at, steps)?,
         }
-        for deferred in waiting.events {
+        for deferred in &waiting.events {
             self.release_event(at, deferred, steps)?;
         }
         self.observer.returns();
@@ -95,13 +96,13 @@ impl<O: Observer> Engine<O> {
     fn release_event(
         &mut self,
         at: usize,
-        deferred: Deferred,
+        deferred: &Deferred,
         steps: &mut Vec<Planned>,
     ) -> Result<(), GaveUp> {
-        self.resume(&deferred);
+        self.observer.waits(deferred.ticket, true);
         let mut changes = Changes::default();
         let mut is_sent = !deferred.is_replaced;
-        let is_open = self.items.get(at).is_some_and(|item| item.is_open());
+        let is_open = self.open.contains(&at);
         match &deferred.event {
             _ if deferred.is_replaced => {}
             Kept::Announced { index, json } => {
@@ -153,11 +154,13 @@ impl<O: Observer> Engine<O> {
         Ok(())
     }
 
-    /// An event has waited, and is decided on.
-    fn resume(&mut self, deferred: &Deferred) {
-        self.held = self.held.saturating_sub(deferred.event.len());
-        self.deferred = self.deferred.saturating_sub(1);
-        self.observer.waits(deferred.ticket, true);
+    /// A call does not wait any more, nor do its events.
+    fn take_waiting(&mut self, key: u64) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&key)?;
+        let (events, bytes) = waiting.counted;
+        self.deferred = self.deferred.saturating_sub(events);
+        self.held = self.held.saturating_sub(bytes);
+        Some(waiting)
     }
 
     fn is_announced(&self, at: usize) -> bool {

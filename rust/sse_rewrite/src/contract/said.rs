@@ -194,6 +194,8 @@ pub(crate) struct Said {
     bytes: usize,
     /// How many of them its owner has counted.
     counted: usize,
+    /// The last status that an event of it told.
+    status: Option<&'static str>,
     /// Something came that has no known place in the item.
     elsewhere: bool,
     /// It is more than the limit allows; nothing more is kept.
@@ -345,6 +347,16 @@ impl Said {
         self.text.decoded_so_far()
     }
 
+    /// An event told this status.
+    pub(crate) fn set_status(&mut self, status: Option<&'static str>) {
+        self.status = status;
+    }
+
+    /// The status that it ends with, if an event told one.
+    pub(crate) fn status(&self) -> Option<&'static str> {
+        self.status
+    }
+
     /// Something was said that has no known place in the item.
     pub(crate) fn says_elsewhere(&mut self) {
         self.elsewhere = true;
@@ -460,5 +472,80 @@ impl Said {
         let before = self.text.len();
         change(&mut self.text);
         self.bytes = (self.bytes + self.text.len()).saturating_sub(before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPOT: Spot = Spot::Part(List::Content, 0);
+
+    #[test]
+    fn a_text_is_decoded_delta_by_delta_as_it_is_at_once() {
+        let pieces: [&[u8]; 5] = [b"a", br"\ud83c", br"\udf0a", br"\n\\", b"\xc3\xa9"];
+        let mut text = Text::default();
+        for piece in pieces {
+            text.add(piece);
+            let so_far = text.decoded_so_far().to_owned();
+            assert!(text.decoded().starts_with(&so_far));
+        }
+        assert_eq!(text.decoded_so_far(), "a\u{1f30a}\n\\\u{e9}");
+        text.set_whole(b"b");
+        assert_eq!(text.decoded_so_far(), "b");
+    }
+
+    #[test]
+    fn its_bytes_are_counted_and_none_after_the_limit() {
+        let mut said = Said::default();
+        said.add(SPOT, PartKind::Text, b"0123456789");
+        let first = said.count();
+        said.add_more(SPOT, b"01234");
+        said.add(SPOT, PartKind::Text, b"01234");
+        assert_eq!(said.count() - first, 10);
+        said.sum_up(SPOT, PartKind::Text, b"0123456789");
+        assert_eq!(said.count() - first, 20);
+        said.sum_up(SPOT, PartKind::Text, b"");
+        assert_eq!(said.count() - first, 10);
+        said.add(Spot::Call, PartKind::Text, b"0123456789");
+        assert_eq!(said.count() - first, 20);
+        assert_eq!(said.counted(), said.count());
+        said.overflow();
+        for spot in [SPOT, Spot::Call] {
+            said.add(spot, PartKind::Text, b"more");
+            said.add_more(spot, b"more");
+            said.sum_up(spot, PartKind::Text, b"more");
+        }
+        said.close_part(List::Content, 0, PartKind::Text, b"{}");
+        assert_eq!((said.count(), said.is_known()), (0, false));
+    }
+
+    #[test]
+    fn a_part_that_is_opened_with_a_text_goes_on_from_there() {
+        let mut said = Said::default();
+        let part = br#"{"type":"output_text","text":"ab"}"#;
+        said.open_part(List::Content, 0, PartKind::Text, part);
+        said.add(SPOT, PartKind::Text, b"c");
+        assert_eq!(said.texts(), "abc");
+        let item = said.item("message", b"{}");
+        assert_eq!(
+            item,
+            br#"{"content":[{"type":"output_text","text":"abc"}]}"#
+        );
+    }
+
+    #[test]
+    fn what_was_closed_stands_for_what_was_streamed_and_annotations_are_listed() {
+        let mut said = Said::default();
+        said.add(SPOT, PartKind::Text, b"a");
+        said.annotate(0, PartKind::Text, b"1");
+        said.annotate(0, PartKind::Text, b"2");
+        let item = said.item("message", b"{}");
+        let text = String::from_utf8(item).expect("text");
+        assert!(text.contains(r#""text":"a""#) && text.contains(r#""annotations":[1,2]"#));
+        assert!(!said.is_whole());
+        said.close_part(List::Content, 0, PartKind::Text, br#"{"x":1}"#);
+        assert!(said.is_whole());
+        assert_eq!(said.item("message", b"{}"), br#"{"content":[{"x":1}]}"#);
     }
 }

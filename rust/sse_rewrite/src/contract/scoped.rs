@@ -7,9 +7,10 @@ use crate::contract::engine::{Draft, Engine, Phase, Planned, Ref};
 use crate::contract::event::{Changes, Fate, Run, Scoped, Target, Value};
 use crate::contract::identity::{Field, Identity};
 use crate::contract::item::Item;
+use crate::contract::item_state::ItemState;
 use crate::contract::lookup::Names;
 use crate::contract::observer::Observer;
-use crate::contract::parts::Step;
+use crate::contract::parts::{Opening, Step};
 use crate::contract::policy::GaveUp;
 use crate::contract::report::{Change, Told};
 use crate::contract::said::List;
@@ -49,10 +50,9 @@ impl<O: Observer> Engine<O> {
                 self.show_kind(at, &scope, id)?;
                 let mut draft = Draft::default();
                 let mut changes = Changes::default();
-                let run = self.send_scoped(at, event, &scope, &mut draft.steps, &mut changes);
-                match run {
-                    Some(run) => draft.run = run.filter(|_| draft.steps.is_empty()),
-                    None => return Ok(self.dropped_event()),
+                match self.send_scoped(at, event, &scope, &mut draft.steps, &mut changes) {
+                    Sent::As(run) => draft.run = run.filter(|_| draft.steps.is_empty()),
+                    Sent::Not => return Ok(self.dropped_event()),
                 }
                 draft.this = Fate::Send(changes);
                 Ok(draft)
@@ -138,14 +138,12 @@ impl<O: Observer> Engine<O> {
         let owners = names.id.map(|id| self.ids.owners(id))?;
         let there = self.by_index.get(&names.index?)?;
         let mut owners = owners.iter().copied();
-        owners.find(|&at| {
-            there.contains(&Ref::Item(at)) && self.items.get(at).is_some_and(|item| item.is_open())
-        })
+        owners.find(|&at| there.contains(&Ref::Item(at)) && self.open.contains(&at))
     }
 
     /// An event of an unseen item of a joined stream shows what it is.
     fn show_kind(&mut self, at: usize, scope: &Scope, id: Option<&str>) -> Result<(), GaveUp> {
-        if !self.items.get(at).is_some_and(|item| item.is_unseen()) {
+        if !self.items.get(at).is_some_and(ItemState::is_unseen) {
             return Ok(());
         }
         let family = scope.family;
@@ -177,8 +175,7 @@ impl<O: Observer> Engine<O> {
         closed.is_some_and(|item| item.has_text(&text)) || item.has_streamed(&text)
     }
 
-    /// Sends an event of the item at `at`; `None` where it is not sent, and inside where further
-    /// deltas like it go.
+    /// Sends an event of the open item at `at`.
     pub(super) fn send_scoped(
         &mut self,
         at: usize,
@@ -186,10 +183,11 @@ impl<O: Observer> Engine<O> {
         scope: &Scope,
         steps: &mut Vec<Planned>,
         changes: &mut Changes,
-    ) -> Option<Option<Run>> {
+    ) -> Sent {
         let part = self.place_part(at, event, scope);
-        if part.is_some_and(|part| part.opens_again) && is_blank(event, scope) {
-            return None;
+        let opens_again = part.is_some_and(|part| part.opening == Opening::Again);
+        if opens_again && is_blank(event, scope) {
+            return Sent::Not;
         }
         self.move_to(at, event.index, changes);
         self.name_item(at, event, scope, changes);
@@ -206,7 +204,7 @@ impl<O: Observer> Engine<O> {
             changes.event_type = Some(name);
         }
         let is_delta = scope.effect == Effect::Delta;
-        Some(is_delta.then_some(Run { item: at, spot }))
+        Sent::As(is_delta.then_some(Run { item: at, spot }))
     }
 
     /// The event names the item as it was announced.
@@ -259,14 +257,17 @@ impl<O: Observer> Engine<O> {
         if scope.part == Some(PartKind::Summary) && scope.effect != Effect::Status {
             let index = event.summary_index.unwrap_or(0);
             let is_new = !item.is_joined && item.said.opens_summary(index);
-            let was_unopened = item.said.is_unopened(index);
+            let opens = scope.effect == Effect::OpensPart;
             return Some(Placed {
                 list: List::Summary,
                 kind,
                 index,
-                is_unopened: is_new && scope.effect != Effect::OpensPart,
-                opens_again: was_unopened && scope.effect == Effect::OpensPart,
-                was_unopened: was_unopened || (is_new && scope.effect != Effect::OpensPart),
+                opening: match (is_new, item.said.is_unopened(index)) {
+                    (true, _) if !opens => Opening::Now,
+                    (false, true) if opens => Opening::Again,
+                    (false, true) => Opening::Before,
+                    _ => Opening::Server,
+                },
                 is_numbered: true,
             });
         }
@@ -276,9 +277,7 @@ impl<O: Observer> Engine<O> {
             list: List::Content,
             kind,
             index: place.map_or(event.content_index.unwrap_or(0), |place| place.index),
-            is_unopened: place.is_some_and(|place| place.is_unopened),
-            opens_again: place.is_some_and(|place| place.opens_again),
-            was_unopened: place.is_some_and(|place| place.was_unopened),
+            opening: place.map_or(Opening::Server, |place| place.opening),
             is_numbered: place.is_some(),
         })
     }
@@ -292,13 +291,15 @@ impl<O: Observer> Engine<O> {
         steps: &mut Vec<Planned>,
         changes: &mut Changes,
     ) {
-        if part.is_unopened {
+        if part.opening == Opening::Now {
             self.observer.part_unopened(at, part.kind);
             self.count(Change::PartOpened);
-            if let Some(item) = self.items.get_mut(at) {
-                if part.list == List::Summary {
-                    item.said.mark_unopened(part.index);
-                }
+            if let Some(item) = self
+                .items
+                .get_mut(at)
+                .filter(|_| part.list == List::Summary)
+            {
+                item.said.mark_unopened(part.index);
             }
             if let Some(item) = self.items.get(at) {
                 let opening = self.events_of(at, item).open_part(part.kind, part.index);
@@ -311,8 +312,10 @@ impl<O: Observer> Engine<O> {
         };
         // An event that does not say where it belongs gets the whole of its place; one that says
         // its item alone is taken for one of the first part.
-        let is_wanted =
-            said.is_some() || event.index.is_none() || part.was_unopened || part.index > 0;
+        let is_wanted = said.is_some()
+            || event.index.is_none()
+            || part.opening != Opening::Server
+            || part.index > 0;
         if part.is_numbered && is_wanted && said != Some(part.index) {
             self.count(Change::PartMoved);
             self.observer.part(at, said, part.index);
@@ -321,15 +324,22 @@ impl<O: Observer> Engine<O> {
     }
 }
 
+/// What became of an event of an open item.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sent {
+    /// It is sent; further deltas like it go there.
+    As(Option<Run>),
+    /// It repeats what was done for the server.
+    Not,
+}
+
 /// Where an event belongs in its item.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed {
     pub(super) list: List,
     pub(super) kind: PartKind,
     pub(super) index: u64,
-    is_unopened: bool,
-    opens_again: bool,
-    was_unopened: bool,
+    opening: Opening,
     /// Whether the engine numbers the parts of this item.
     is_numbered: bool,
 }
@@ -340,8 +350,10 @@ pub(super) fn is_blank(event: &Scoped, scope: &Scope) -> bool {
         Effect::Delta | Effect::Whole => event.raw_text() == Some(b""),
         Effect::OpensPart | Effect::ClosesPart => {
             let key = scope.part.map_or("text", PartKind::text_key);
-            let text = event.part.and_then(|part| scan::member_text(part, key));
-            text.is_some_and(|text| text.is_empty())
+            event.part.is_none_or(|part| {
+                let text = scan::member_text(part, key);
+                text.is_some_and(|text| text.is_empty())
+            })
         }
         Effect::Adds | Effect::Status => false,
     }

@@ -220,7 +220,12 @@ impl<O: Observer> Engine<O> {
         if was_open {
             self.observer.never_closed(at);
         }
-        let kept = rebuilt.filter(|(_, entry)| self.keeps(at, entry));
+        let kept = rebuilt.filter(|(_, entry)| match self.differs(at, entry) {
+            Entry::Same => true,
+            // What an open call says is known from the entry alone, whatever that calls it.
+            Entry::OtherName => was_open,
+            Entry::OtherType | Entry::OtherPayload => false,
+        });
         if let Some((position, entry)) = rebuilt {
             self.observe_entry(at, position, entry, self.differs(at, entry));
         } else if is_known {
@@ -259,11 +264,8 @@ impl<O: Observer> Engine<O> {
         Ok(())
     }
 
-    /// Whether the entry of the terminal output is sent in place of what was streamed (C6).
-    fn keeps(&self, at: usize, entry: &Item) -> bool {
-        self.differs(at, entry) == Entry::Same
-    }
-
+    /// How the entry of the terminal output differs from the streamed item, which it is sent in
+    /// place of where it does not (C6).
     fn differs(&self, at: usize, entry: &Item) -> Entry {
         let Some(item) = self.items.get(at) else {
             return Entry::Same;
@@ -292,12 +294,10 @@ impl<O: Observer> Engine<O> {
         let json = item
             .said
             .item(kind, if is_unannounced { &blank } else { &item.json });
-        let is_whole = item.said.is_whole();
-        let status = if is_whole && !broken_off {
-            "completed"
-        } else {
-            item_type(kind).unfinished
-        };
+        let is_whole = item.said.is_whole() && !broken_off;
+        let whole = is_whole.then_some("completed");
+        let status = item.said.status().filter(|_| !broken_off).or(whole);
+        let status = status.unwrap_or(item_type(kind).unfinished);
         let has_status = scan::member(&json, "status").and_then(|span| json.get(span));
         if has_status.is_none_or(|status| status == b"null") {
             return Some(json);

@@ -1,6 +1,6 @@
 //! What open items say is remembered, and what vLLM takes back of it is said again.
 
-use crate::contract::catalogue::{Effect, PartKind, Scope, item_type};
+use crate::contract::catalogue::{Effect, PartKind, Scope, final_status, item_type};
 use crate::contract::engine::{Engine, Planned};
 use crate::contract::event::{Changes, Scoped, Target, Value};
 use crate::contract::item::Item;
@@ -44,7 +44,8 @@ impl<O: Observer> Engine<O> {
             }
             (Effect::Whole, Some(spot), Some(raw)) => said.sum_up(spot, kind, raw),
             (Effect::Delta | Effect::Whole, ..) => said.says_elsewhere(),
-            (Effect::OpensPart | Effect::ClosesPart | Effect::Adds | Effect::Status, ..) => {}
+            (Effect::Status, ..) => said.set_status(final_status(event.event_type)),
+            (Effect::OpensPart | Effect::ClosesPart | Effect::Adds, ..) => {}
         }
         if let (Some(place), Some(json)) = (part, event.part) {
             match scope.effect {

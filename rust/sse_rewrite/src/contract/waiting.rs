@@ -28,6 +28,8 @@ pub(crate) struct Waiting {
     pub(crate) item_text: Option<String>,
     /// Its events, in the order in which they came.
     pub(crate) events: Vec<Deferred>,
+    /// How many of them are counted as waiting, and their bytes as held.
+    pub(crate) counted: (usize, usize),
     /// The calls that it may repeat.
     pub(crate) rivals: Rivals,
 }
@@ -185,6 +187,7 @@ impl Waiting {
             payload: Payload::none(),
             item_text: None,
             events: Vec::new(),
+            counted: (0, 0),
             rivals: Rivals::default(),
         }
     }

@@ -307,4 +307,22 @@ mod tests {
         assert_eq!(texts[..2], [Some("plain".into()), Some("a/b".into())]);
         assert_eq!(counts, [None, None, Some(7), None, None, None]);
     }
+
+    #[test]
+    fn half_a_pair_is_the_first_half_of_one_that_is_not_escaped() {
+        for raw in [r"\ud83c", r"a\uDBFF", r"\\\ud800"] {
+            assert_eq!(half_a_pair(raw.as_bytes()), 6, "{raw}");
+        }
+        for raw in [
+            "",
+            "ud83c",
+            r"\ud83",
+            r"\udf0a",
+            r"\\ud83c",
+            r"\u0041",
+            r"\ud83c\udf0a",
+        ] {
+            assert_eq!(half_a_pair(raw.as_bytes()), 0, "{raw}");
+        }
+    }
 }

@@ -403,7 +403,7 @@ impl<O: FrameObserver> SseRewriter<O> {
                     let counts = self.engine.report().since(&before);
                     let unnumbered = without_number(&changes);
                     let (edits, _) = apply::edits_of(&reading, &unnumbered);
-                    self.run = DeltaRun::begin(&read, reading.fields.start, edits, counts, target);
+                    self.run = DeltaRun::begin(&read, reading.fields.start, edits, &counts, target);
                 }
                 let (edits, name) = apply::edits_of(&reading, &changes);
                 let is_same = edits.is_empty() && name.is_none();

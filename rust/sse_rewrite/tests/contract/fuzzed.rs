@@ -65,7 +65,9 @@ pub(crate) fn check_events(data: &[u8]) {
     );
     assert!(report.report().is_untouched());
     assert_eq!(rewriter.gave_up(), None);
-    assert_eq!(judged_in(usize::MAX, &sent).breaches, []);
+    // A call that nobody names is left.
+    let left = judged_in(usize::MAX, &sent).breaches;
+    assert!(left.iter().all(|breach| !breach.mended), "{left:?}");
 }
 
 /// A stream of few names, so that they clash often.
@@ -204,7 +206,9 @@ impl Stream {
                 index: number(index),
                 item_id: name.text(),
                 part: None,
-                part_type: None,
+                part_type: kind
+                    .starts_with("content_part")
+                    .then(|| "output_text".to_owned()),
                 text,
             };
             events.push(match told {

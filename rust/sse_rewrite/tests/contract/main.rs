@@ -28,6 +28,8 @@ mod random;
 #[cfg(test)]
 mod repetition;
 #[cfg(test)]
+mod states;
+#[cfg(test)]
 mod stream;
 #[cfg(test)]
 mod terminal;

@@ -260,7 +260,7 @@ pub(crate) fn said(item: &Value) -> String {
     }
     let lists = ["content", "summary"].iter();
     let parts = lists
-        .flat_map(|key| item.get(key).and_then(Value::as_array))
+        .filter_map(|key| item.get(key).and_then(Value::as_array))
         .flatten();
     parts
         .flat_map(|part| ["text", "refusal"].map(|key| field(part, key).unwrap_or_default()))

@@ -168,12 +168,20 @@ mod step_4_position {
     }
 
     #[test]
-    fn browsing_comes_back_as_a_search() {
+    fn a_hosted_call_comes_back_as_one_of_another_type() {
         let rebuilt = [search("p", "tides")];
         let browse = [mcp("a", "browser.search", r#"{"query":"tides"}"#)];
         assert_eq!(paired(&browse, &rebuilt), [Some(0)]);
-        let other = [mcp("a", "wiki.search", r#"{"query":"tides"}"#)];
-        assert_eq!(paired(&other, &rebuilt), [None]);
+        let run_by_the_client = [call("a", "1", "search", r#"{"query":"tides"}"#)];
+        assert_eq!(paired(&run_by_the_client, &rebuilt), [None]);
+    }
+
+    #[test]
+    fn an_entry_that_says_nothing_takes_nothing_away() {
+        let streamed = [code("a", "print(1)")];
+        assert_eq!(paired(&streamed, &[message("p", "")]), [Some(0)]);
+        let encrypted = with(reasoning("p", ""), "encrypted_content", "gAAA");
+        assert_eq!(paired(&streamed, &[encrypted]), [None]);
     }
 
     #[test]

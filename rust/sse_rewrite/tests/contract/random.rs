@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::model::{
     End, Event, Numbered, added, delta_type, done, field, numbered, opened, part_list, scoped,
-    unnumbered,
+    text_key, unnumbered,
 };
 
 const KINDS: [&str; 7] = [
@@ -266,7 +266,7 @@ fn sound_item(
         events.extend(opened(index, &item));
     }
     let event_type = delta_type(kind).trim_start_matches("response.");
-    let is_text = event_type.ends_with(".delta");
+    let is_text = text_key(event_type).is_some();
     let mut rest = text;
     for left in (0..deltas).rev() {
         let (piece, after) = rest.split_at(if left > 0 { rest.len() / 2 } else { rest.len() });

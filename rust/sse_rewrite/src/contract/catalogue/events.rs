@@ -331,6 +331,14 @@ fn is_status(verb: &str) -> bool {
     )
 }
 
+/// The `status` of an item after an event that tells its last one.
+#[must_use]
+pub fn final_status(event_type: &str) -> Option<&'static str> {
+    let verb = event_type.rsplit('.').next();
+    let statuses = ["completed", "failed", "incomplete"];
+    statuses.into_iter().find(|status| verb == Some(status))
+}
+
 /// What the `OpenAI` API calls an event that vLLM before 0.32 has a name of its own for.
 #[must_use]
 pub fn openai_name(event_type: &str) -> Option<&'static str> {

@@ -57,7 +57,7 @@ const OTHER: ItemType = ItemType {
 };
 
 /// Every item type that the crate knows by name.
-pub const ITEM_TYPES: [ItemType; 19] = [
+pub const ITEM_TYPES: [ItemType; 28] = [
     ItemType {
         name: "message",
         id_prefix: Some("msg_"),
@@ -84,7 +84,6 @@ pub const ITEM_TYPES: [ItemType; 19] = [
         payload: &["input"],
         // The AI SDK takes no other.
         unfinished: "completed",
-        ..CONTENT
     },
     ItemType {
         name: "mcp_call",
@@ -103,7 +102,7 @@ pub const ITEM_TYPES: [ItemType; 19] = [
     ItemType {
         name: "web_search_call",
         id_prefix: Some("ws_"),
-        // The API has no "incomplete" for it.
+        // The API had no "incomplete" for it at first.
         unfinished: "failed",
         ..HOSTED
     },
@@ -155,6 +154,44 @@ pub const ITEM_TYPES: [ItemType; 19] = [
     },
     ItemType {
         name: "program",
+        ..OTHER
+    },
+    ItemType {
+        name: "function_call_output",
+        ..OTHER
+    },
+    ItemType {
+        name: "custom_tool_call_output",
+        ..OTHER
+    },
+    ItemType {
+        name: "computer_call_output",
+        ..OTHER
+    },
+    ItemType {
+        name: "local_shell_call_output",
+        ..OTHER
+    },
+    ItemType {
+        name: "apply_patch_call_output",
+        // The API has no "incomplete" for it.
+        unfinished: "failed",
+        ..OTHER
+    },
+    ItemType {
+        name: "program_output",
+        ..OTHER
+    },
+    ItemType {
+        name: "tool_search_output",
+        ..OTHER
+    },
+    ItemType {
+        name: "mcp_approval_response",
+        ..OTHER
+    },
+    ItemType {
+        name: "additional_tools",
         ..OTHER
     },
 ];

@@ -8,5 +8,5 @@
 mod events;
 mod item_types;
 
-pub use events::{Effect, EventKind, Family, PartKind, Scope, classify, openai_name};
+pub use events::{Effect, EventKind, Family, PartKind, Scope, classify, final_status, openai_name};
 pub use item_types::{ITEM_TYPES, ItemType, Role, id_prefix, is_call, item_type, label};

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use sse_rewrite::Outcome;
 
 use crate::model::{
-    Event, added, call, code, done, lifecycle, message, reasoning, scoped, terminal, unplaced,
-    with, without,
+    Event, added, blank, call, code, done, lifecycle, message, reasoning, scoped, terminal,
+    unplaced, with, without,
 };
 use crate::wire::checker::{judged, lines, response};
 
@@ -44,7 +44,8 @@ fn what_an_item_is_called() {
         (
             response(
                 vec![
-                    added(0, one()),
+                    added(0, blank(&one())),
+                    scoped("content_part.added", 0, "msg_1", ""),
                     scoped("output_text.delta", 0, "msg_9", "text"),
                     done(0, one()),
                 ],
@@ -71,7 +72,7 @@ fn what_an_item_is_called() {
             ),
             &[
                 "C11 Taken 1 id - msg_1 x3",
-                "C11 Taken 1 item_id - msg_1 x1",
+                "C11 Taken 1 item_id - msg_1 x2",
             ],
         ),
         (
@@ -79,7 +80,7 @@ fn what_an_item_is_called() {
                 lifecycle(0, &without(called(), "call_id")),
                 vec![without(called(), "call_id")],
             ),
-            &["C11 Unnamed 0 call_id - - x2"],
+            &["C12 Unusable 0 call_id - - x1"],
         ),
     ]);
 }
@@ -89,8 +90,8 @@ fn how_an_item_lives() {
     check(vec![
         (
             response(lifecycle(2, &one()), vec![one()]),
-            // Announcement, delta and close.
-            &["C2 Index 0 output_index 0 2 x3"],
+            // Announcement, part, delta and close.
+            &["C2 Index 0 output_index 0 2 x4"],
         ),
         (
             response(
@@ -101,6 +102,7 @@ fn how_an_item_lives() {
                 "C2 Unannounced 0 - - - x1",
                 "C2 Index 0 output_index 0 - x1",
                 "C11 Unnamed 0 item_id - - x1",
+                "C12 PartUnopened 0 - - - x1",
                 "C2 Part 0 content_index 0 - x1",
                 "C1 Identity 0 id - msg_1 x1",
                 "C1 Identity 0 id - msg_1 x1",
@@ -194,13 +196,14 @@ fn an_item_of_another_type_at_the_end_is_one_breach() {
 
 #[test]
 fn a_wrong_id_in_a_run_of_deltas_is_counted_in_each() {
-    let one = message("msg_1", "xxxxx");
+    let one = message("msg_1", &"x".repeat(500));
     let delta = || scoped("output_text.delta", 0, "msg_9", "x");
-    let mut events = vec![added(0, one.clone())];
+    let opened = scoped("content_part.added", 0, "msg_1", "");
+    let mut events = vec![added(0, blank(&one)), opened];
     events.extend((0..500).map(|_| delta()));
     events.push(done(0, one.clone()));
     let verdict = judged(response(events, vec![one]));
     assert_eq!(lines(&verdict), ["C1 Identity 0 item_id msg_1 msg_9 x500"]);
-    assert_eq!(verdict.events, 504);
+    assert_eq!(verdict.events, 505);
     assert_eq!(verdict.rules[0].count, 500);
 }

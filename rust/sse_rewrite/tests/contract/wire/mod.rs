@@ -11,6 +11,7 @@ pub(crate) mod encoding;
 mod framing;
 mod kept_streams;
 pub(crate) mod layouts;
+mod open_items;
 mod parts;
 mod resumed;
 mod rounds;
