@@ -389,7 +389,9 @@ impl<O: Observer> Engine<O> {
             return self.dropped();
         }
         // Nothing of the last response is remembered, its ids included.
-        self.response_id = response_id.unwrap_or_default().to_owned();
+        response_id
+            .unwrap_or_default()
+            .clone_into(&mut self.response_id);
         self.items.clear();
         self.open.clear();
         self.by_index.clear();

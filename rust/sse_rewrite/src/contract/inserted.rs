@@ -363,7 +363,6 @@ impl PartNames {
                 delta: "response.reasoning_summary_text.delta",
                 done: "response.reasoning_summary_text.done",
                 part_done: "response.reasoning_summary_part.done",
-                ..text
             },
         }
     }

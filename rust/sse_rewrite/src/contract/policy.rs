@@ -4,6 +4,8 @@ use crate::contract::inserted::ReasoningParts;
 
 /// The switches and limits of a ledger, and of a rewriter around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// Switches that do not depend on each other.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Policy {
     /// Announce ids under the conventional prefix of their type. Only where the events are
     /// made: on the wire the server has announced its own id already.

@@ -3,6 +3,7 @@
 use crate::contract::engine::{Engine, Planned, Ref};
 use crate::contract::event::Changes;
 use crate::contract::item::Item;
+use crate::contract::item_state::ItemState;
 use crate::contract::observer::Observer;
 use crate::contract::policy::GaveUp;
 use crate::contract::report::Change;
@@ -39,7 +40,7 @@ impl<O: Observer> Engine<O> {
         };
         let at = self.insert_item(waiting.server_index, &waiting.seen)?;
         self.replace(key, waiting.server_index, at);
-        for deferred in waiting.events {
+        for deferred in &waiting.events {
             self.release_event(at, deferred, steps)?;
         }
         self.observer.returns();
@@ -77,14 +78,14 @@ impl<O: Observer> Engine<O> {
                     self.observer.waits(announcement.ticket, true);
                     self.observer.unusable(at, missing, is_mended);
                 }
-                self.release_event(at, announcement, steps)?;
+                self.release_event(at, &announcement, steps)?;
             }
             (None, Some(Kept::Closed { json, .. })) if let Ok(item) = Item::read(json) => {
                 self.insert_whole(at, &item, steps)?;
             }
             (None, _) => self.insert_announcement(at, steps)?,
         }
-        for deferred in waiting.events {
+        for deferred in &waiting.events {
             self.release_event(at, deferred, steps)?;
         }
         self.observer.returns();
@@ -95,13 +96,13 @@ impl<O: Observer> Engine<O> {
     fn release_event(
         &mut self,
         at: usize,
-        deferred: Deferred,
+        deferred: &Deferred,
         steps: &mut Vec<Planned>,
     ) -> Result<(), GaveUp> {
-        self.resume(&deferred);
+        self.resume(deferred);
         let mut changes = Changes::default();
         let mut is_sent = !deferred.is_replaced;
-        let is_open = self.items.get(at).is_some_and(|item| item.is_open());
+        let is_open = self.items.get(at).is_some_and(ItemState::is_open);
         match &deferred.event {
             _ if deferred.is_replaced => {}
             Kept::Announced { index, json } => {

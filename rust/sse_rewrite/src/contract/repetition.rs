@@ -47,9 +47,10 @@ impl<O: Observer> Engine<O> {
         }
         self.compare(key);
         let waiting = self.waiting.get(&key);
-        match waiting.is_none_or(|waiting| waiting.rivals.left.is_empty()) {
-            true => Repetition::No,
-            false => Repetition::Undecided,
+        if waiting.is_none_or(|waiting| waiting.rivals.left.is_empty()) {
+            Repetition::No
+        } else {
+            Repetition::Undecided
         }
     }
 

@@ -7,6 +7,7 @@ use crate::contract::engine::{Draft, Engine, Phase, Planned, Ref};
 use crate::contract::event::{Changes, Fate, Run, Scoped, Target, Value};
 use crate::contract::identity::{Field, Identity};
 use crate::contract::item::Item;
+use crate::contract::item_state::ItemState;
 use crate::contract::lookup::Names;
 use crate::contract::observer::Observer;
 use crate::contract::parts::Step;
@@ -139,13 +140,13 @@ impl<O: Observer> Engine<O> {
         let there = self.by_index.get(&names.index?)?;
         let mut owners = owners.iter().copied();
         owners.find(|&at| {
-            there.contains(&Ref::Item(at)) && self.items.get(at).is_some_and(|item| item.is_open())
+            there.contains(&Ref::Item(at)) && self.items.get(at).is_some_and(ItemState::is_open)
         })
     }
 
     /// An event of an unseen item of a joined stream shows what it is.
     fn show_kind(&mut self, at: usize, scope: &Scope, id: Option<&str>) -> Result<(), GaveUp> {
-        if !self.items.get(at).is_some_and(|item| item.is_unseen()) {
+        if !self.items.get(at).is_some_and(ItemState::is_unseen) {
             return Ok(());
         }
         let family = scope.family;
@@ -179,6 +180,7 @@ impl<O: Observer> Engine<O> {
 
     /// Sends an event of the item at `at`; `None` where it is not sent, and inside where further
     /// deltas like it go.
+    #[allow(clippy::option_option)]
     pub(super) fn send_scoped(
         &mut self,
         at: usize,
@@ -295,10 +297,10 @@ impl<O: Observer> Engine<O> {
         if part.is_unopened {
             self.observer.part_unopened(at, part.kind);
             self.count(Change::PartOpened);
-            if let Some(item) = self.items.get_mut(at) {
-                if part.list == List::Summary {
-                    item.said.mark_unopened(part.index);
-                }
+            if let Some(item) = self.items.get_mut(at)
+                && part.list == List::Summary
+            {
+                item.said.mark_unopened(part.index);
             }
             if let Some(item) = self.items.get(at) {
                 let opening = self.events_of(at, item).open_part(part.kind, part.index);
@@ -323,6 +325,8 @@ impl<O: Observer> Engine<O> {
 
 /// Where an event belongs in its item.
 #[derive(Debug, Clone, Copy)]
+// Facts that do not depend on each other.
+#[allow(clippy::struct_excessive_bools)]
 pub(super) struct Placed {
     pub(super) list: List,
     pub(super) kind: PartKind,

@@ -43,10 +43,10 @@ impl<'a> Reading<'a> {
         let part_type = member_text(json, fields.part.as_ref(), "type");
         let stated = text(&fields.event_type);
         let named = frame.event.and_then(|name| std::str::from_utf8(name).ok());
-        let states = |name: &str| classify(name, part_type.as_deref()) != EventKind::Other;
+        let is_known = |name: &str| classify(name, part_type.as_deref()) != EventKind::Other;
         // Clients read the data; the line above it counts where that says nothing they know.
         let event_type = match (stated, named) {
-            (Some(stated), _) if states(&stated) || stated.starts_with(API) => stated,
+            (Some(stated), _) if is_known(&stated) || stated.starts_with(API) => stated,
             (_, Some(named)) => Cow::Borrowed(named),
             (stated, None) => stated.unwrap_or_default(),
         };

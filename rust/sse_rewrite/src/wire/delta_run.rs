@@ -78,7 +78,7 @@ impl DeltaRun {
         frame: &Frame,
         start: usize,
         edits: Edits,
-        counts: Report,
+        counts: &Report,
         target: Run,
     ) -> Option<Self> {
         let (bytes, at) = frame.in_one_line()?;
@@ -125,7 +125,7 @@ impl DeltaRun {
             pieces,
             delta: delta?,
             target,
-            counts: (!counts.is_untouched()).then_some(counts),
+            counts: (!counts.is_untouched()).then_some(*counts),
             changes,
         })
     }

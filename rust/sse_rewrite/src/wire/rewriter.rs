@@ -383,7 +383,7 @@ impl<O: FrameObserver> SseRewriter<O> {
                     let counts = self.engine.report().since(&before);
                     let unnumbered = without_number(&changes);
                     let (edits, _) = apply::edits_of(&reading, &unnumbered);
-                    self.run = DeltaRun::begin(&read, reading.fields.start, edits, counts, target);
+                    self.run = DeltaRun::begin(&read, reading.fields.start, edits, &counts, target);
                 }
                 let (edits, name) = apply::edits_of(&reading, &changes);
                 let is_same = edits.is_empty() && name.is_none();
@@ -480,7 +480,7 @@ mod tests {
 
     fn delta(number: usize, index: usize) -> String {
         let members = format!(
-            "\"delta\":\"x\",\"item_id\":\"msg_1\",\"output_index\":{index},\"sequence_number\":{number}"
+            "\"content_index\":0,\"delta\":\"x\",\"item_id\":\"msg_1\",\"output_index\":{index},\"sequence_number\":{number}"
         );
         event("response.output_text.delta", &members)
     }

@@ -84,7 +84,6 @@ pub const ITEM_TYPES: [ItemType; 19] = [
         payload: &["input"],
         // The AI SDK takes no other.
         unfinished: "completed",
-        ..CONTENT
     },
     ItemType {
         name: "mcp_call",
