@@ -228,7 +228,10 @@ impl<O: Observer> Engine<O> {
         }
         if let Some((position, entry)) = kept {
             self.learn(at, &entry.identity);
-            if was_open {
+            let item = self.items.get(at).filter(|_| was_open);
+            if item.is_some_and(|item| item.is_left_out_of(entry)) {
+                self.count(Change::LeftOpen);
+            } else if was_open {
                 let json = edit::corrected(entry.json, &self.corrections(at, &entry.identity));
                 let json = json.unwrap_or_else(|| entry.json.to_vec());
                 self.close_late(at, json, steps)?;

@@ -263,7 +263,7 @@ mod tests {
             item: 0,
             spot: None,
         };
-        DeltaRun::begin(&frame, 0, edits, Report::default(), target).expect("a run")
+        DeltaRun::begin(&frame, 0, edits, &Report::default(), target).expect("a run")
     }
 
     fn with(text: &str, number: &str) -> Vec<u8> {

@@ -434,3 +434,18 @@ fn an_inserted_announcement_of_a_known_item_has_its_container() {
     ]);
     assert_eq!(sent[1].body["item"]["container_id"], "cntr_7");
 }
+
+#[test]
+fn an_item_that_is_left_open_is_left_open_by_a_second_pass() {
+    // What such an event says has no place in the item that the rewriter knows.
+    let shell = json!({"type": "shell_call", "id": "sh_0", "call_id": "call_0",
+        "status": "in_progress"});
+    let sent = sent(&[
+        created(),
+        added(0, &shell),
+        json!({"type": "response.shell_call_command.delta", "output_index": 0,
+            "command_index": 0, "delta": "ls"}),
+        end("completed", &[]),
+    ]);
+    assert!(!sent.iter().any(Event::is_done));
+}
