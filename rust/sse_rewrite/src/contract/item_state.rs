@@ -158,6 +158,13 @@ impl ItemState {
         self.said.says_anything() && texts.starts_with(&self.said.texts())
     }
 
+    /// Whether `rebuilt` says no more than the announcement of this open item, although more was
+    /// said: to close it so would lose that.
+    pub(crate) fn is_left_out_of(&self, rebuilt: &Item) -> bool {
+        let says_no_more = rebuilt.payload.digest == self.opening.digest;
+        !self.is_joined && self.said.has_said_elsewhere() && says_no_more
+    }
+
     /// Closes it with what `item` says; returns whether that is another text than it streamed.
     pub(crate) fn close(&mut self, item: &Item, listens: bool) -> bool {
         let kind = &self.identity.kind;

@@ -362,6 +362,11 @@ impl Said {
         self.elsewhere = true;
     }
 
+    /// Whether something was said that has no known place in the item.
+    pub(crate) fn has_said_elsewhere(&self) -> bool {
+        self.elsewhere
+    }
+
     /// The limit is reached: what was kept is given up.
     pub(crate) fn overflow(&mut self) {
         self.parts.clear();

@@ -56,7 +56,7 @@ impl<O: Observer> Engine<O> {
         let mut draft = Draft::default();
         self.settle_waiting(&mut draft.steps)?;
         for at in 0..self.items.len() {
-            if !self.items.get(at).is_some_and(|item| item.is_open()) {
+            if !self.items.get(at).is_some_and(ItemState::is_open) {
                 continue;
             }
             match self.streamed(at, true) {
@@ -134,12 +134,12 @@ impl<O: Observer> Engine<O> {
             }
         }
         for (key, entry) in unnamed {
-            match self.repeats_unnamed(key).filter(|_| entry.is_none()) {
-                Some(first) => self.discard(key, first, steps),
-                None => {
-                    self.name_as_further(key);
-                    self.settle_released(key, entry, steps, &mut listed)?;
-                }
+            let first = self.repeats_unnamed(key).filter(|_| entry.is_none());
+            if let Some(first) = first {
+                self.discard(key, first, steps);
+            } else {
+                self.name_as_further(key);
+                self.settle_released(key, entry, steps, &mut listed)?;
             }
         }
         for (position, entry) in left {
@@ -216,7 +216,7 @@ impl<O: Observer> Engine<O> {
             return Ok(());
         }
         let was_open = item.is_open();
-        let is_known = item.is_closed() || !item.is_joined || self.is_known_from_its_middle(item);
+        let is_known = item.is_closed() || !item.is_joined || is_known_from_its_middle(item);
         if was_open {
             self.observer.never_closed(at);
         }
@@ -233,7 +233,10 @@ impl<O: Observer> Engine<O> {
         }
         if let Some((position, entry)) = kept {
             self.learn(at, &entry.identity);
-            if was_open {
+            let item = self.items.get(at).filter(|_| was_open);
+            if item.is_some_and(|item| item.is_left_out_of(entry)) {
+                self.count(Change::LeftOpen);
+            } else if was_open {
                 let json = edit::corrected(entry.json, &self.corrections(at, &entry.identity));
                 let json = json.unwrap_or_else(|| entry.json.to_vec());
                 self.close_late(at, json, steps)?;
@@ -306,14 +309,6 @@ impl<O: Observer> Engine<O> {
             &json,
             &[("status", edit::quoted(status))],
         ))
-    }
-
-    /// Whether an open item that was joined can be told without its beginning.
-    ///
-    /// Its text must be whole, and nothing else be in it, as in a call that nobody has named.
-    fn is_known_from_its_middle(&self, item: &ItemState) -> bool {
-        let is_content = item_type(&item.identity.kind).role == Role::Content;
-        item.said.is_whole() && (is_content || !item.json.is_empty())
     }
 
     /// Inserts the close of an item that the server left open.
@@ -485,11 +480,18 @@ impl<O: Observer> Engine<O> {
     ///
     /// It is paired in the order of the indices and by type, so that a second pass pairs alike.
     fn pair_alike(&self, output: &[Item]) -> Pairs {
-        let pair = match self.is_joined {
-            true => pairing::pair_in_place,
-            false => pairing::pair_alike,
-        };
-        self.pair_by(output, |index, _| index, pair)
+        let is_joined = self.is_joined;
+        self.pair_by(
+            output,
+            |index, _| index,
+            |streamed, rebuilt| {
+                if is_joined {
+                    pairing::pair_in_place(streamed, rebuilt)
+                } else {
+                    pairing::pair_alike(streamed, rebuilt)
+                }
+            },
+        )
     }
 
     fn pair_by(
@@ -591,6 +593,14 @@ impl<O: Observer> Engine<O> {
             }
         }
     }
+}
+
+/// Whether an open item that was joined can be told without its beginning.
+///
+/// Its text must be whole, and nothing else be in it, as in a call that nobody has named.
+fn is_known_from_its_middle(item: &ItemState) -> bool {
+    let is_content = item_type(&item.identity.kind).role == Role::Content;
+    item.said.is_whole() && (is_content || !item.json.is_empty())
 }
 
 /// The position in the terminal output of each item, and of each call that waits.

@@ -500,7 +500,7 @@ mod tests {
 
     fn delta(number: usize, index: usize) -> String {
         let members = format!(
-            "\"delta\":\"x\",\"item_id\":\"msg_1\",\"output_index\":{index},\"sequence_number\":{number}"
+            "\"content_index\":0,\"delta\":\"x\",\"item_id\":\"msg_1\",\"output_index\":{index},\"sequence_number\":{number}"
         );
         event("response.output_text.delta", &members)
     }
@@ -511,14 +511,16 @@ mod tests {
         let added = "\"item\":{\"id\":\"msg_1\",\"type\":\"message\"},\"output_index\":0,\"sequence_number\":1";
         let mut stream = event("response.created", created);
         stream += &event("response.output_item.added", added);
+        let opened = "\"content_index\":0,\"item_id\":\"msg_1\",\"output_index\":0,\"part\":{\"text\":\"\",\"type\":\"output_text\"},\"sequence_number\":2";
+        stream += &event("response.content_part.added", opened);
         stream += ": a comment\n\n";
-        (2..12).for_each(|number| stream += &delta(number, 0));
+        (3..13).for_each(|number| stream += &delta(number, 0));
         // These are at a wrong index, which is put right.
-        (12..17).for_each(|number| stream += &delta(number, 3));
+        (13..18).for_each(|number| stream += &delta(number, 3));
         stream += "data: [DONE]";
         let want = Frames {
-            passed: 13,
-            rewritten: 6,
+            passed: 15,
+            rewritten: 5,
         };
         for size in [1, 7, 300, stream.len()] {
             let mut rewriter = SseRewriter::new(Policy::default());

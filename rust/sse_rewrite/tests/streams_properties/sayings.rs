@@ -164,9 +164,14 @@ pub(crate) fn is_repetition(place: usize, items: &[Seen]) -> bool {
 fn goes_on(item: &Seen, other: &Seen) -> bool {
     let said = other.says();
     let begins = |text: &Texts| said.iter().any(|other| other.begins_with(text));
+    // What the terminal output names it, which may be listed with either, comes too late.
+    let is_missing = |key: &&str| {
+        let mut items = item.announced.iter().chain(&item.close);
+        items.all(|item| field(item, key).is_none())
+    };
     other.key == item.key
         && CLIENT_CALLS.contains(&item.kind.as_str())
-        && (item.call_id.is_none() || item.name.is_none())
+        && ["call_id", "name"].iter().any(is_missing)
         && item.says().iter().all(begins)
 }
 
