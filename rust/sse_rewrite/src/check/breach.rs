@@ -90,7 +90,7 @@ pub enum Fault {
     AfterClose,
     /// An item that is still open at the end.
     NeverClosed,
-    /// Another `content_index` than the part's place, or none.
+    /// Another `content_index` or `summary_index` than the part's place, or none.
     Part,
     /// A `sequence_number` that does not grow.
     Number,

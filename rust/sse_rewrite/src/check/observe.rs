@@ -145,6 +145,10 @@ impl Observer for Recorder {
         self.find(Fault::Unannounced, index, |found| found);
     }
 
+    fn shows(&mut self, index: usize, seen: &Identity) {
+        self.learn(index, seen);
+    }
+
     fn unusable(&mut self, index: usize, item: &Identity, missing: Field, is_mended: bool) {
         self.show_kind(index, item);
         self.find(Fault::Unusable, index, |found| Found {
@@ -168,9 +172,9 @@ impl Observer for Recorder {
         self.misnamed(index, field, key, said, wanted);
     }
 
-    fn part(&mut self, index: usize, said: Option<u64>, place: u64) {
+    fn part(&mut self, index: usize, key: &'static str, said: Option<u64>, place: u64) {
         self.find(Fault::Part, index, |found| {
-            found.field("content_index", Some(place), said)
+            found.field(key, Some(place), said)
         });
     }
 

@@ -99,7 +99,7 @@ impl ItemEvents<'_> {
     /// An item type without content events is announced in full.
     pub(crate) fn announce_with_content(&self, item: &[u8]) -> Vec<Inserted> {
         let text = &*scan::decoded(item);
-        let Some(content) = self.content(text, &Said::default()) else {
+        let Some(content) = self.content(text, &Said::default(), false) else {
             return vec![self.item("response.output_item.added", text)];
         };
         let mut events = vec![self.item("response.output_item.added", &self.blank_of(text))];
@@ -107,25 +107,26 @@ impl ItemEvents<'_> {
         events
     }
 
-    /// The events of its content that the item still owes, when it has `said` so much.
+    /// The events of its content that the open item still owes, when it has `said` so much. A text
+    /// that is empty and was not begun is not owed.
     pub(crate) fn owed(&self, item: &[u8], said: &Said) -> Vec<Inserted> {
-        let content = self.content(&scan::decoded(item), said);
+        let content = self.content(&scan::decoded(item), said, true);
         content.unwrap_or_default()
     }
 
     /// The events of its content that have not come; `None` for a type that has none.
-    fn content(&self, item: &str, said: &Said) -> Option<Vec<Inserted>> {
+    fn content(&self, item: &str, said: &Said, is_late: bool) -> Option<Vec<Inserted>> {
         let fields: HashMap<String, &RawValue> = serde_json::from_str(item).unwrap_or_default();
         let raw = |key: &str| fields.get(key).map_or("null", |value| value.get());
         let text = |names, more: &str| {
             let key = item_type(&self.identity.kind).text?;
-            Some(self.text(names, key, raw(key), more, said))
+            Some(self.text(names, key, raw(key), more, said, is_late))
         };
         match self.identity.kind.as_str() {
-            "message" => Some(self.parts(List::Content, raw("content"), said)),
+            "message" => Some(self.parts(List::Content, raw("content"), said, is_late)),
             "reasoning" => {
-                let mut events = self.parts(List::Summary, raw("summary"), said);
-                events.extend(self.parts(List::Content, raw("content"), said));
+                let mut events = self.parts(List::Summary, raw("summary"), said, is_late);
+                events.extend(self.parts(List::Content, raw("content"), said, is_late));
                 Some(events)
             }
             "function_call" => text(FUNCTION_CALL, &format!(r#","name":{}"#, raw("name"))),
@@ -187,7 +188,7 @@ impl ItemEvents<'_> {
     }
 
     /// What is owed of each part: that it is opened, its text, that it is closed.
-    fn parts(&self, list: List, parts: &str, said: &Said) -> Vec<Inserted> {
+    fn parts(&self, list: List, parts: &str, said: &Said, is_late: bool) -> Vec<Inserted> {
         let parts: Vec<&RawValue> = serde_json::from_str(parts).unwrap_or_default();
         if parts.len() > MAX_PARTS {
             return Vec::new();
@@ -228,6 +229,9 @@ impl ItemEvents<'_> {
             };
             let place = format!(r#","{}":{index}"#, names.index);
             let known = said.part_state(list, index);
+            if is_late && known.is_none() && text == EMPTY_STRING {
+                continue;
+            }
             if known.is_none() {
                 events.push(self.part(names.added, &place, kind.blank()));
             }
@@ -256,9 +260,11 @@ impl ItemEvents<'_> {
         text: &str,
         more: &str,
         said: &Said,
+        is_late: bool,
     ) -> Vec<Inserted> {
         let mut events = Vec::new();
-        if !is_string(text) || said.text().is_whole() {
+        let is_blank = is_late && said.text().is_empty() && text == EMPTY_STRING;
+        if !is_string(text) || said.text().is_whole() || is_blank {
             return events;
         }
         if let Some(rest) = said.text().rest(text) {
@@ -291,6 +297,8 @@ impl ItemEvents<'_> {
 /// Of how many parts an item is streamed part by part. Events outweigh empty parts many times,
 /// so that beyond, which no model gets to, the close alone has them.
 const MAX_PARTS: usize = 1024;
+
+const EMPTY_STRING: &str = r#""""#;
 
 /// The keys that place a part in its item.
 const CONTENT: &str = "content_index";

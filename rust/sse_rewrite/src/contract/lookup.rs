@@ -286,6 +286,7 @@ impl<O: Observer> Engine<O> {
             self.open.insert(index);
         }
         self.answer_to(index, &seen);
+        self.observer.shows(index, &seen);
     }
 
     /// The server has called the item at `index` so.

@@ -45,6 +45,9 @@ pub trait Observer {
     /// The event is of an item that was never announced, of which it shows this.
     fn unannounced(&mut self, _index: usize, _seen: &Identity) {}
 
+    /// An item of a joined stream shows this of itself for the first time.
+    fn shows(&mut self, _index: usize, _seen: &Identity) {}
+
     /// A call is announced without what a client needs to run it, which is mended if it is named
     /// later.
     fn unusable(&mut self, _index: usize, _item: &Identity, _missing: Field, _is_mended: bool) {}
@@ -55,8 +58,8 @@ pub trait Observer {
     /// The event says `said` for a field of its item that is `wanted`.
     fn named(&mut self, _index: usize, _field: Field, _said: Option<&str>, _wanted: &str) {}
 
-    /// The event is of part `place`, and says it is of another.
-    fn part(&mut self, _index: usize, _said: Option<u64>, _place: u64) {}
+    /// The event is of part `place`, and says under `key` that it is of another.
+    fn part(&mut self, _index: usize, _key: &'static str, _said: Option<u64>, _place: u64) {}
 
     /// The event is the first of a part that was never opened.
     fn part_unopened(&mut self, _index: usize, _kind: PartKind) {}

@@ -3,7 +3,6 @@
 use crate::contract::engine::{Engine, Planned, Ref};
 use crate::contract::event::Changes;
 use crate::contract::item::Item;
-use crate::contract::item_state::ItemState;
 use crate::contract::observer::Observer;
 use crate::contract::policy::GaveUp;
 use crate::contract::report::Change;

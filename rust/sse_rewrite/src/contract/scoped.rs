@@ -318,7 +318,7 @@ impl<O: Observer> Engine<O> {
             || part.index > 0;
         if part.is_numbered && is_wanted && said != Some(part.index) {
             self.count(Change::PartMoved);
-            self.observer.part(at, said, part.index);
+            self.observer.part(at, key, said, part.index);
             changes.set_number(key, part.index);
         }
     }

@@ -305,7 +305,9 @@ impl Waiting {
 
     /// What it says when its close has come, or else up to now.
     pub(crate) fn says(&self) -> Payload {
-        if self.is_closed || self.text.is_empty() {
+        // A blank close takes nothing back of what was streamed.
+        let is_told = self.is_closed && !self.payload.empty;
+        if is_told || self.text.is_empty() {
             self.payload
         } else {
             Payload::of(&[self.text.decoded()])
