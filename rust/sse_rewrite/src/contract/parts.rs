@@ -95,11 +95,11 @@ impl PartNumbers {
         if self.trusted {
             return None;
         }
-        let named = self
-            .known
-            .iter_mut()
-            .rev()
-            .find(|part| server_index.is_some() && part.server_index == server_index);
+        let named = self.known.iter_mut().rev().find(|part| {
+            // A part that was opened without a number is known by its place.
+            let known = part.server_index.unwrap_or(part.index);
+            server_index == Some(known)
+        });
         let found = match named {
             Some(part) if step != Step::Opens || part.reached != Step::Closes => Some(part),
             _ if step == Step::Opens => None,

@@ -429,20 +429,20 @@ impl<O: FrameObserver> SseRewriter<O> {
                     return;
                 };
                 self.frames.count(false);
-                if let (Last::Waits(last), Some((frame, reading))) = (self.last, this)
-                    && last == ticket
-                {
+                let is_last = self.last == Last::Waits(ticket);
+                if let Some((frame, reading)) = this.filter(|_| is_last) {
                     apply::write(frame, reading, &changes, out);
-                    return;
+                } else if let Some(frame) = Frame::read(&bytes)
+                    && let Some(reading) = Reading::of(&frame)
+                {
+                    apply::write(&frame, &reading, &changes, out);
+                } else {
+                    out.extend_from_slice(&bytes);
                 }
-                let Some(frame) = Frame::read(&bytes) else {
-                    return;
-                };
-                match Reading::of(&frame) {
-                    Some(reading) => {
-                        apply::write(&frame, &reading, &changes, out);
-                    }
-                    None => out.extend_from_slice(&bytes),
+                // The LF that it still lacks must not go behind what is sent after it.
+                if is_last && bytes.ends_with(b"\r") && self.style.line_end == "\r\n" {
+                    out.push(b'\n');
+                    self.last = Last::Dropped;
                 }
             }
             Step::Discard(ticket) => {

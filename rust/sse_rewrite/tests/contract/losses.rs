@@ -37,8 +37,9 @@ fn texts(came: &[Numbered], sent: &[Numbered], losses: &mut Vec<String>) {
         }
     }
     for (index, mut texts) in texts_by_index(sent) {
-        // An inserted event that sums up repeats the delta before it.
-        texts.dedup();
+        // An inserted event that sums up repeats what was said before.
+        let mut known = HashSet::new();
+        texts.retain(|text| known.insert(text.clone()));
         let mut came = all_came.iter();
         let known = texts.iter().filter(|text| all_came.contains(text));
         for text in known {

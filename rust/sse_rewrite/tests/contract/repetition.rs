@@ -136,8 +136,8 @@ fn an_item_announced_without_index_may_have_one_later() {
             index: None,
             item: item.clone(),
         },
-        scoped("output_text.delta", 0, "b", "x"),
-        done(0, with(item.clone(), "id", "c")),
+        scoped("output_text.delta", 0, "a", "x"),
+        done(0, item.clone()),
         terminal([item]),
     ]);
     assert_eq!(played.lines()[2], "output_text.delta 0 a x");

@@ -37,6 +37,14 @@ const CLOSED_CALL: [&str; 3] = [
     "done 0 function_call=fc_1/call_1",
 ];
 
+/// The same, closed for the server: it is summed up first.
+const CLOSED_LATE: [&str; 4] = [
+    CLOSED_CALL[0],
+    CLOSED_CALL[1],
+    r#"function_call_arguments.done 0 fc_1 {"a":1}"#,
+    CLOSED_CALL[2],
+];
+
 /// What comes of a closed call and these events.
 fn after_closed_call(events: Vec<Event>, want: &[&str]) {
     let lines = sent([closed_call(), events].concat());
@@ -268,8 +276,8 @@ mod waiting {
                 delta(TEXT),
                 ended(end, [call("fc_9", "call_1", "f", TEXT)]),
             ]);
-            assert_eq!(lines[..3], CLOSED_CALL);
-            assert!(lines[3].ends_with(" function_call=fc_1/call_1"));
+            assert_eq!(lines[..4], CLOSED_LATE);
+            assert!(lines[4].ends_with(" function_call=fc_1/call_1"));
         }
     }
 
@@ -297,6 +305,7 @@ mod waiting {
                 "done 1 reasoning=r",
                 "added 2 function_call=fc_1/call_1",
                 "function_call_arguments.delta 2 fc_1 {}",
+                "function_call_arguments.done 2 fc_1 {}",
                 "done 2 function_call=fc_1/call_1",
                 "terminal message=m | reasoning=r | function_call=fc_1/call_1",
             ],
@@ -412,7 +421,7 @@ mod open {
             added(0, called("fc_1", TEXT)),
             terminal([]),
         ]));
-        assert_eq!(played.lines()[1], "done 0 function_call=fc_1/call_1");
+        assert_eq!(played.lines()[2], "done 0 function_call=fc_1/call_1");
         assert_eq!(played.output()[0]["arguments"], TEXT);
     }
 
@@ -436,7 +445,7 @@ mod open {
                 scoped("function_call_arguments.delta", 0, "fc_1", TEXT),
                 ended(end, []),
             ]));
-            assert_eq!(played.lines()[..3], CLOSED_CALL);
+            assert_eq!(played.lines()[..4], CLOSED_LATE);
             assert_eq!(played.output()[0]["arguments"], TEXT);
             assert_eq!(played.output()[0]["status"], "incomplete");
         }

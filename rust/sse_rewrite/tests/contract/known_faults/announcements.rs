@@ -144,7 +144,14 @@ fn c29_an_unannounced_item_keeps_the_first_id_seen() {
             "added 1 message=msg_1",
         ]
     );
-    assert_eq!(played.lines()[9], "done 0 reasoning=rs_1");
+    assert_eq!(
+        played.lines()[9..12],
+        [
+            "reasoning_summary_text.done 0 rs_1 both sides",
+            "reasoning_summary_part.done 0 rs_1 both sides",
+            "done 0 reasoning=rs_1",
+        ]
+    );
 }
 
 #[test]

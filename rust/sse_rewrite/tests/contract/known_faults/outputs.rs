@@ -152,12 +152,14 @@ fn c58_deltas_that_name_nothing_make_one_message() {
         .map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(
-        names[1..7],
+        names[1..9],
         [
             "added 0",
             "content_part.added 0",
             "output_text.delta 0",
             "output_text.delta 0",
+            "output_text.done 0",
+            "content_part.done 0",
             "done 0",
             "added 1",
         ]

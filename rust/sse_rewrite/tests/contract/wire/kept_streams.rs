@@ -45,6 +45,7 @@ fn what_a_fuzzer_found_is_still_right() {
         check_bytes(&fs::read(file).unwrap());
     }
     for file in files("fuzz/corpus/events") {
+        println!("{}", file.display());
         check_events(&fs::read(file).unwrap());
     }
 }

@@ -138,6 +138,11 @@ fn it_is_closed_as_its_entry_has_it() {
         let mut listed = item.closed.clone();
         listed["id"] = json!("another");
         let stream = ended(left_open(&item, &item.events), "completed", &[listed]);
+        if NOT_KNOWN.contains(&kind(&item)) && !item.events.is_empty() {
+            // What it has said has no place in it, and its entry says no more than its announcement.
+            assert_eq!(closed(&stream).0, None);
+            continue;
+        }
         let mut want = item.closed.clone();
         want["id"] = json!("item_0");
         assert_eq!(closed(&stream), (Some(want.clone()), want));
