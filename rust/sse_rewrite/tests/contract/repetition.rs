@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::encoding::rewritten;
-use crate::model::{Event, added, call, done, lifecycle, message, scoped, terminal, with};
+use crate::model::{Event, added, call, done, lifecycle, message, scoped, terminal};
 use crate::stream::kept;
 
 #[test]
@@ -158,7 +158,7 @@ fn a_repetition_may_be_written_in_another_way() {
         let sent = repeated(&first, &again, text);
         assert_eq!(sent.matches("output_item.added").count(), 1, "{again:?}");
     }
-    let other = repeated(&first, &[r#"{\"wave\":\"\ud83c"#, r#"\udf0b"#], text);
+    let other = repeated(&first, &[r#"{\"wave\":\"\ud83c"#, r"\udf0b"], text);
     assert_eq!(other.matches("output_item.added").count(), 2);
 }
 
