@@ -13,6 +13,8 @@ mod encoding;
 mod fuzzed;
 #[path = "../../tests/contract/judge.rs"]
 mod judge;
+#[path = "../../tests/contract/losses.rs"]
+mod losses;
 #[path = "../../tests/contract/model.rs"]
 mod model;
 

@@ -2,9 +2,14 @@
 
 use crate::contract::engine::Engine;
 use crate::contract::identity::Identity;
+use crate::contract::ids::IdRegistry;
 use crate::contract::item_state::ItemState;
 use crate::contract::observer::Observer;
 use crate::contract::waiting::Rival;
+
+/// How many calls of one `call_id` another is compared with. No server sends as many; a further
+/// one is a call of its own, so that the time this takes does not grow with their square.
+const MAX_COMPARED: usize = 64;
 
 /// What a call under a taken `call_id` turns out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +28,7 @@ impl<O: Observer> Engine<O> {
         &'a self,
         identity: &'a Identity,
     ) -> impl Iterator<Item = usize> + 'a {
-        let call_id = identity.call_id.as_deref();
-        let owners = call_id.map_or(&[][..], |call_id| self.call_ids.owners(call_id));
+        let owners = compared(&self.call_ids, identity);
         let may_repeat = |at: &usize| {
             let first = self.items.get(*at);
             first.is_some_and(|first| is_alike(first, identity))
@@ -92,8 +96,7 @@ impl<O: Observer> Engine<O> {
         let Some(waiting) = self.waiting.get_mut(&key) else {
             return;
         };
-        let call_id = waiting.seen.call_id.as_deref();
-        let owners = call_id.map_or(&[][..], |call_id| self.call_ids.owners(call_id));
+        let owners = compared(&self.call_ids, &waiting.seen);
         let new = owners.get(waiting.rivals.seen..).unwrap_or_default();
         let new = new.iter().filter_map(|&at| {
             let first = self.items.get(at)?;
@@ -115,6 +118,13 @@ impl<O: Observer> Engine<O> {
         });
         waiting.rivals.left = left;
     }
+}
+
+/// The announced calls that have the `call_id` of `identity`, as far as they are looked at.
+fn compared<'a>(call_ids: &'a IdRegistry, identity: &Identity) -> &'a [usize] {
+    let call_id = identity.call_id.as_deref();
+    let owners = call_id.map_or(&[][..], |call_id| call_ids.owners(call_id));
+    owners.get(..MAX_COMPARED).unwrap_or(owners)
 }
 
 /// Whether the announced call `first` may be the one that is meant by `identity`.

@@ -2,7 +2,7 @@
 //!
 //! By far most of a stream are deltas of one item, written by one serializer: the same bytes
 //! around another text and the next number. What was decided on the first of them holds for
-//! all, since a delta changes nothing that the ledger knows. So the first leaves its layout,
+//! all, since a delta changes nothing that the engine knows. So the first leaves its layout,
 //! and a frame that has it needs no reading, only comparing.
 
 use std::ops::Range;
