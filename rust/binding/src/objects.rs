@@ -32,6 +32,9 @@ type Decided = (Before, bool, Option<&'static str>, Option<RunFields>);
 /// streamed (its `output_index`, its JSON).
 type ListedEntry = (Option<usize>, Option<(usize, String)>);
 
+/// What becomes of the terminal output, and the events to insert before it, as (type, JSON).
+type Reconciled = (Vec<ListedEntry>, Vec<(&'static str, String)>);
+
 /// The engine of one stream of vLLM's events; see the stub for its methods.
 #[pyclass(name = "Engine")]
 pub(crate) struct PyEngine {
@@ -110,7 +113,7 @@ impl PyEngine {
         said: &str,
         failed: bool,
         undo: &Bound<'py, PyList>,
-    ) -> PyResult<(Vec<ListedEntry>, Vec<(&'static str, String)>)> {
+    ) -> PyResult<Reconciled> {
         self.say(said);
         self.run = None;
         let texts: Vec<Bound<'py, PyBytes>> = items

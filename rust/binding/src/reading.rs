@@ -3,7 +3,7 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyInt, PyString};
+use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyInt, PyString};
 use sse_rewrite::contract::catalogue::{Effect, EventKind, classify};
 use sse_rewrite::encode::write_string;
 use sse_rewrite::{Event, Item, Scoped};
@@ -139,7 +139,7 @@ impl<'py> Reading<'py> {
                 name: text(self.name.as_ref())?,
                 call_id: text(self.call_id.as_ref())?,
                 text: self.text.as_deref().map(str::as_bytes),
-                part: self.part.as_ref().map(|part| part.as_bytes()),
+                part: self.part.as_ref().map(PyBytesMethods::as_bytes),
                 annotation: None,
             }),
         })
