@@ -28,7 +28,7 @@ help: ## show this
 demo: .build/installed-$(VLLM) ## a real vLLM on this CPU, stock and fixed side by side
 	PYTHONPATH=tests $(VLLM_PYTHON) -m bed.demo
 
-clients: .build/installed-$(VLLM) ## real clients through a tool loop; writes docs/clients.md
+clients: .build/installed-$(VLLM) ## real clients: a tool loop, and faulty streams; writes docs/clients.md
 	PYTHONPATH=tests $(VLLM_PYTHON) -m clients $(ONLY)
 
 test: test-rust test-python test-newest docs ## everything

@@ -44,12 +44,18 @@ from benches.results import leave
 
 from vllm_stable_ids.events import EventClasses
 from vllm_stable_ids.patches import encode, stream
-from vllm_stable_ids.patches.seam import Call
+from vllm_stable_ids.patches.call import Call
+from vllm_stable_ids.patches.patch import Setup
+from vllm_stable_ids.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
 WRITTEN_BY_VLLM: Any = inspect.unwrap(api_router._convert_stream_to_sse_events)
+
+SETUP = Setup(Settings(), EventClasses(), is_in_force=lambda _: True, uninstall=sys.exit)
+KEEP = stream.make_wrapper(SETUP, None)
+WRITE = encode.make_wrapper(SETUP, WRITTEN_BY_VLLM)
 
 RAW_ID = "89d3c2a7e9e2f1cd"
 
@@ -171,10 +177,7 @@ async def ready(events: list[Any]) -> AsyncGenerator[Any]:
 def kept(events: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
     """The events through the plugin's generator."""
     context = {"context": SimpleNamespace()}
-    wrapped: AsyncGenerator[Any] = stream.METHOD.wrapper(
-        Call(SimpleNamespace(tool_server=None), context, lambda: events)
-    )
-    return wrapped
+    return KEEP(Call(SimpleNamespace(tool_server=None), context, lambda: events))
 
 
 def encoded(events: AsyncGenerator[Any]) -> AsyncGenerator[str]:
@@ -184,8 +187,7 @@ def encoded(events: AsyncGenerator[Any]) -> AsyncGenerator[str]:
         frames: AsyncGenerator[str] = WRITTEN_BY_VLLM(generator)
         return frames
 
-    written: AsyncGenerator[str] = encode.METHOD.wrapper(Call(None, {"generator": events}, proceed))
-    return written
+    return WRITE(Call(None, {"generator": events}, proceed))
 
 
 WAYS: dict[str, Callable[[AsyncGenerator[Any]], AsyncGenerator[Any]]] = {
@@ -221,8 +223,6 @@ def main() -> None:
     """Time every kind of event, print a table and leave the figures for the report."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 41
-    stream.configure(EventClasses(), openai_vocabulary=True, misfit=sys.exit)
-    encode.prove(WRITTEN_BY_VLLM)
     # vLLM's modules are a large heap; walking it at odd moments would drown what is measured.
     gc.collect()
     gc.disable()

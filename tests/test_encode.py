@@ -17,7 +17,7 @@ from bed.deltas import CLASSES, STOCK, event, frames, stream
 from bed.judge import judge
 from vllm_stable_ids._core import DeltaEncoder
 from vllm_stable_ids.patches import encode
-from vllm_stable_ids.patches.seam import Call
+from vllm_stable_ids.patches.call import Call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from bed.server import VllmServer
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _proven() -> None:
-    encode.prove(STOCK)
+WRITER = encode.FrameWriter(STOCK)
 
 
 def changed(made: Any, **values: Any) -> Any:
@@ -39,10 +37,7 @@ def changed(made: Any, **values: Any) -> Any:
 
 def ours(events: list[Any], write: Any = STOCK) -> AsyncGenerator[str]:
     """What the plugin makes of events where vLLM's function is `write`."""
-    written: AsyncGenerator[str] = encode.METHOD.wrapper(
-        Call(None, {"generator": stream(events)}, write)
-    )
-    return written
+    return WRITER.write(Call(None, {"generator": stream(events)}, write))
 
 
 class Noting:
@@ -198,7 +193,18 @@ async def test_a_class_that_something_else_writes_is_left_to_it(
     assert native == []
 
 
-async def test_what_is_no_event_as_known_is_left_to_vllm() -> None:
+async def test_a_class_with_another_serializer_is_left_to_it(
+    monkeypatch: pytest.MonkeyPatch, native: list[Any]
+) -> None:
+    cls = CLASSES[0]
+    other: Any = type("Other", (cls,), {})
+    monkeypatch.setattr(cls, "__pydantic_serializer__", other.__pydantic_serializer__)
+    events = [event(cls, f"{number}", number) for number in range(5)]
+    assert await frames(ours(events)) == await frames(STOCK(stream(events)))
+    assert native == []
+
+
+async def test_what_is_no_event_of_a_known_class_is_left_to_vllm() -> None:
     asked: list[Any] = []
 
     async def write(generator: AsyncGenerator[Any]) -> AsyncGenerator[str]:

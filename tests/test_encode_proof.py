@@ -1,4 +1,4 @@
-"""Where vLLM's function is not seen to write events as known, they are left to it."""
+"""Where vLLM's function writes events in another way than those tested, they are left to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from bed.deltas import CLASSES, ROUTER, STOCK, event, frames, stream
 from vllm_stable_ids import patches, plugin
 from vllm_stable_ids.events import by_type
 from vllm_stable_ids.patches import encode
-from vllm_stable_ids.patches.seam import MisfitError
+from vllm_stable_ids.patches.installer import Installer
+from vllm_stable_ids.patches.patch import IncompatibleError
+from vllm_stable_ids.vllm_names import SERVING_MODULE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator
@@ -92,52 +94,52 @@ OTHERS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("other", OTHERS)
 def test_a_vllm_that_writes_otherwise_is_left_to_it(other: str) -> None:
     function, told = OTHERS[other]
-    with pytest.raises(MisfitError, match=told.replace("33", str(len(CLASSES) * 4 + 1))):
-        encode.prove(function)
-    encode.prove(STOCK)
+    with pytest.raises(IncompatibleError, match=told.replace("33", str(len(CLASSES) * 4 + 1))):
+        encode.FrameWriter(function)
+    encode.FrameWriter(STOCK)
 
 
 @pytest.fixture
 def router(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """vLLM's router, the serving module patched, and nothing patched afterwards."""
     monkeypatch.setattr(ROUTER, encode.FUNCTION, STOCK)
-    patches.apply(importlib.import_module(plugin.SERVING_MODULE))
+    monkeypatch.setattr(patches, "INSTALLER", Installer(patches.PATCHES))
+    patches.INSTALLER.install(importlib.import_module(SERVING_MODULE))
     yield ROUTER
-    patches._take_back()
-    patches.outcome = patches.Outcome()
+    patches.INSTALLER.uninstall("the test has ended")
     assert vars(ROUTER)[encode.FUNCTION] is STOCK
 
 
-async def test_it_is_put_in_when_the_router_is_there_and_taken_back_with_the_rest(
+async def test_it_is_installed_when_the_router_is_there_and_uninstalled_with_the_rest(
     router: ModuleType,
 ) -> None:
     for _ in range(2):
-        plugin._patch_router(router)
+        plugin._install_late(router)
     assert inspect.unwrap(vars(router)[encode.FUNCTION]) is STOCK
     assert vars(router)[encode.FUNCTION].__wrapped__ is STOCK
     events = [event(CLASSES[0], f"{number}", number) for number in range(5)]
     written = router._convert_stream_to_sse_events(generator=stream(events))
     assert await frames(written) == await frames(STOCK(stream(events)))
-    patches.withdraw("its streams are made of dict, not of events")
+    patches.INSTALLER.uninstall("its streams are made of dict, not of events")
     assert vars(router)[encode.FUNCTION] is STOCK
 
 
-def test_a_router_that_is_not_as_known_is_left_alone_and_that_is_said(
+def test_an_incompatible_router_is_left_alone_and_that_is_logged(
     router: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with monkeypatch.context() as patched, caplog.at_level("INFO", "vllm.plugins.stable_ids"):
         patched.setattr(router, encode.FUNCTION, _waits)
-        plugin._patch_router(router)
+        plugin._install_late(router)
         assert vars(router)[encode.FUNCTION] is _waits
     assert patches.active()
-    reason = f"not as known, its {encode.FUNCTION} waits for more than events"
-    assert patches.outcome.left_out[-1] == ("encode", reason)
-    assert f"encode is left out after all: {reason}" in caplog.text
+    reason = f"its {encode.FUNCTION} waits for more than events"
+    assert patches.INSTALLER.left_out["encode"] == reason
+    assert f"encode left out: {reason}" in caplog.text
 
 
 def test_where_nothing_is_patched_the_router_is_not(
     router: ModuleType,
 ) -> None:
-    patches.withdraw("for a test")
-    plugin._patch_router(router)
+    patches.INSTALLER.uninstall("for a test")
+    plugin._install_late(router)
     assert vars(router)[encode.FUNCTION] is STOCK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,16 +87,17 @@ import wrapt
 def fail(*args):
     raise RuntimeError
 
-@wrapt.when_imported("vllm_stable_ids.patches.seam")
+@wrapt.when_imported("vllm_stable_ids.patches.hook")
 def broken(module):
-    module.Seam.put = fail
+    module.Hook.install = fail
 """
 
 
 def test_a_registration_that_fails_leaves_a_stock_server(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(BREAK_REGISTRATION)
-    tests = Path(__file__).parent
-    with VllmServer("simple", env={"PYTHONPATH": f"{tmp_path}:{tests}"}) as broken:
+    search = [str(tmp_path), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    path = os.pathsep.join(filter(None, search))
+    with VllmServer("simple", env={"PYTHONPATH": path}) as broken:
         assert client.probe(broken)["patched"] == []
         log = broken.log_text()
         assert len(re.findall("stable_ids: not patched, vLLM's own ids are in force", log)) == 1

@@ -1,4 +1,4 @@
-"""A vLLM that is not as known: the wire rewriter takes over, and one warning says so.
+"""A vLLM that is incompatible: the wire rewriter takes over, and one warning says so.
 
 The vLLM of tomorrow is the one of today with its sources edited while they are imported, by a
 `sitecustomize` that every process of a server finds first.
@@ -25,8 +25,10 @@ from bed import client
 from bed.cases import case, cases_of
 from bed.judge import judge
 from bed.server import VllmServer
-from vllm_stable_ids import fallback, patches, plugin
+from vllm_stable_ids import patches, plugin
 from vllm_stable_ids.asgi import StableIdsMiddleware
+from vllm_stable_ids.fallback import NO_SERVING_MODULE, OWN_IDS, WIRE, Fallback
+from vllm_stable_ids.vllm_names import SERVING_CLASS, SERVING_MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +74,7 @@ class Future:
 
     Attributes:
         edits: Patterns in the sources of `vllm.entrypoints`, and what stands there instead.
-        reason: What the warning says is not as known.
+        reason: What the warning says is incompatible.
         renamed: Modules that have another name.
         added: Source at the end of modules.
     """
@@ -91,8 +93,6 @@ class Future:
         return {"PYTHONPATH": os.pathsep.join(filter(None, search))}
 
 
-SERVING_CLASS = "OpenAIServingResponses"
-
 METHOD_RENAMED = Future(
     {r"\bresponses_stream_generator\b": "responses_event_generator"},
     reason=f"{SERVING_CLASS}.responses_stream_generator",
@@ -108,8 +108,8 @@ SIGNATURE_CHANGED = Future(
 CLASS_RENAMED = Future({rf"\b{SERVING_CLASS}\b": "ResponsesServer"}, reason=SERVING_CLASS)
 MODULE_RENAMED = Future(
     {r"\bresponses\.serving\b": "responses.engine"},
-    reason=f"it has no module {plugin.SERVING_MODULE}",
-    renamed={plugin.SERVING_MODULE: "vllm.entrypoints.openai.responses.engine"},
+    reason=NO_SERVING_MODULE,
+    renamed={SERVING_MODULE: "vllm.entrypoints.openai.responses.engine"},
 )
 STRINGS = Future(
     {
@@ -120,7 +120,7 @@ STRINGS = Future(
     },
     reason="",
     added={
-        plugin.SERVING_MODULE: textwrap.dedent(f"""
+        SERVING_MODULE: textwrap.dedent(f"""
             async def responses_stream_generator(
                 self, request, sampling_params, result_generator, context, *rest, **others
             ):
@@ -219,7 +219,7 @@ def test_an_application_of_an_unknown_vllm_gets_the_wire_rewriter(
     future = FUTURES[name]
     count, found, printed = build(future.environment(tmp_path))
     assert count == 1
-    check(found, future.reason, fallback.WIRE)
+    check(found, future.reason, WIRE)
     assert " patched: " not in printed
 
 
@@ -235,7 +235,7 @@ def test_one_that_has_the_middleware_already_gets_no_second(tmp_path: Path) -> N
         METHOD_RENAMED.environment(tmp_path), arguments=("--middleware", middleware)
     )
     assert count == 1
-    check(found, METHOD_RENAMED.reason, fallback.WIRE)
+    check(found, METHOD_RENAMED.reason, WIRE)
 
 
 def test_one_without_a_responses_api_gets_nothing(tmp_path: Path) -> None:
@@ -252,40 +252,38 @@ def test_where_nothing_can_take_over_the_warning_says_so(tmp_path: Path, future:
     unknown = Future(future.edits | NO_BUILD_APP, future.reason, future.renamed)
     count, found, _ = build(unknown.environment(tmp_path))
     assert count == 0
-    check(found, future.reason, fallback.OWN_IDS)
+    check(found, future.reason, OWN_IDS)
 
 
 def test_what_is_imported_early_is_warned_of_early_and_once(tmp_path: Path) -> None:
     env = METHOD_RENAMED.environment(tmp_path)
-    count, found, printed = build(env, before=(plugin.SERVING_MODULE,))
+    count, found, printed = build(env, before=(SERVING_MODULE,))
     assert count == 1
-    check(found, METHOD_RENAMED.reason, fallback.OWN_IDS)
-    said = printed.index(fallback.OWN_IDS), printed.index(f"stable_ids: {fallback.WIRE}")
+    check(found, METHOD_RENAMED.reason, OWN_IDS)
+    said = printed.index(OWN_IDS), printed.index(f"stable_ids: {WIRE}")
     assert said[0] < said[1]
 
 
 @pytest.fixture
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process in which nothing is known yet."""
+def fallback() -> Fallback:
+    """That of a process which has imported nothing of vLLM's API server yet."""
     importlib.import_module("vllm")  # which sets up its loggers
-    monkeypatch.setattr(fallback, "_state", fallback._State())
+    return Fallback()
 
 
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("made", [object(), None])
 def test_an_application_of_another_kind_is_left_alone(
-    caplog: pytest.LogCaptureFixture, made: object
+    fallback: Fallback, caplog: pytest.LogCaptureFixture, made: object
 ) -> None:
     module = SimpleNamespace(build_app=lambda: made)
-    fallback.guard(module)
+    fallback.wrap_build_app(module)
     assert module.build_app() is made
-    check([record.getMessage() for record in caplog.records], fallback._ABSENT, fallback.OWN_IDS)
+    check([record.getMessage() for record in caplog.records], NO_SERVING_MODULE, OWN_IDS)
 
 
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("breaks", ["routes", "add_middleware"])
 def test_a_fault_while_taking_over_leaves_the_application(
-    caplog: pytest.LogCaptureFixture, breaks: str
+    fallback: Fallback, caplog: pytest.LogCaptureFixture, breaks: str
 ) -> None:
     def fail(*_args: Any) -> Any:
         raise RuntimeError("a secret of the user's")
@@ -295,85 +293,87 @@ def test_a_fault_while_taking_over_leaves_the_application(
     )
     app = SimpleNamespace(routes=[route], add_middleware=fail)
     module = SimpleNamespace(build_app=lambda: app)
-    fallback.guard(module)
+    fallback.wrap_build_app(module)
     assert module.build_app() is app
     assert len(caplog.records) == 1
     assert "the wire rewriter is not in place, vLLM's own ids are in force" in caplog.text
     assert "secret" not in caplog.text
 
 
-@pytest.mark.usefixtures("fresh")
-def test_an_exception_of_vllms_own_passes(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_of_vllms_own_passes(
+    fallback: Fallback, caplog: pytest.LogCaptureFixture
+) -> None:
     def build_app() -> None:
         raise ValueError
 
     module = SimpleNamespace(build_app=build_app)
-    fallback.guard(module)
+    fallback.wrap_build_app(module)
     with pytest.raises(ValueError):  # noqa: PT011 - it is the one above
         module.build_app()
     assert caplog.records == []
-    fallback.settle("it is another")
+    fallback.record("it is another")
     assert len(caplog.records) == 1
 
 
-@pytest.mark.usefixtures("fresh")
 def test_after_a_fault_of_ours_nothing_takes_over(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    fallback: Fallback, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(_module: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(patches, "apply", fail)
+    monkeypatch.setattr("vllm_stable_ids.fallback.FALLBACK", fallback)
+    monkeypatch.setattr(patches, "INSTALLER", SimpleNamespace(install=fail))
     app = SimpleNamespace(add_middleware=fail)
 
     def build_app() -> object:
-        plugin._patch(app)
+        plugin._install(app)
         return app
 
     module = SimpleNamespace(build_app=build_app)
-    fallback.guard(module)
+    fallback.wrap_build_app(module)
     assert module.build_app() is app
     assert len(caplog.records) == 1
     assert "not patched, vLLM's own ids are in force (RuntimeError in fail" in caplog.text
 
 
-@pytest.mark.usefixtures("fresh")
-def test_an_application_that_is_not_put_together_yet_is_given_the_middleware(
+def test_an_application_without_a_middleware_stack_yet_is_given_the_middleware(
+    fallback: Fallback,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     added: list[type] = []
     app = SimpleNamespace(add_middleware=added.append)
 
     def build_app() -> object:
-        fallback.settle("it is another")
+        fallback.record("it is another")
         return app
 
     module = SimpleNamespace(build_app=build_app)
-    fallback.guard(module)
+    fallback.wrap_build_app(module)
     assert module.build_app() is app
     assert added == [StableIdsMiddleware]
-    check([record.getMessage() for record in caplog.records], "it is another", fallback.WIRE)
+    check([record.getMessage() for record in caplog.records], "it is another", WIRE)
 
 
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("switch", ["1", "0"])
 def test_the_rust_frontend_is_warned_of_when_it_is_started(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, switch: str
+    fallback: Fallback,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    switch: str,
 ) -> None:
     monkeypatch.setenv("VLLM_STABLE_IDS", switch)
     module = SimpleNamespace(RustFrontendProcessManager=lambda *, sock: sock)
-    fallback.guard_command(module)
+    fallback.check_command(module)
     assert caplog.records == []
     assert module.RustFrontendProcessManager(sock=7) == 7
     assert len(caplog.records) == int(switch)
 
 
-@pytest.mark.usefixtures("fresh")
-def test_guarding_twice_is_once() -> None:
+def test_wrapping_twice_is_once(fallback: Fallback) -> None:
     module = SimpleNamespace(build_app=object)
-    fallback.guard(module)
+    fallback.wrap_build_app(module)
     first = module.build_app
-    fallback.guard(module)
+    fallback.wrap_build_app(module)
     assert module.build_app is first
 
 
@@ -383,7 +383,7 @@ def check_rewritten(server: VllmServer, future: Future) -> None:
         stream = client.stream(server, scripted)
         assert judge(stream.events) == [], scripted.name
     assert client.probe(server)["patched"] == []
-    check(warnings(server.log_text()), future.reason, fallback.WIRE)
+    check(warnings(server.log_text()), future.reason, WIRE)
 
 
 def test_a_server_whose_method_has_another_name(tmp_path: Path) -> None:

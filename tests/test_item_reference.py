@@ -14,7 +14,7 @@ from bed.cases import case
 from bed.client import QUESTION
 from bed.judge import ADDED, judge
 from vllm_stable_ids.patches import item_reference
-from vllm_stable_ids.patches.seam import Call
+from vllm_stable_ids.patches.call import Call
 
 if TYPE_CHECKING:
     from bed.models import ModelPath
@@ -198,18 +198,23 @@ def test_a_reference_with_more_members_is_one(
 
 
 def test_a_response_in_the_place_of_another_takes_its_items() -> None:
-    item_reference.configure(on=True)
+    setup: Any = SimpleNamespace(is_in_force=lambda name: name == "item_reference")
     serving = SimpleNamespace()
-    try:
-        for round_ in range(5):
-            items = [SimpleNamespace(id=f"msg_{round_}")]
-            response = SimpleNamespace(id="resp_1", output=items)
-            item_reference.remember(serving, response, stored=True)
-    finally:
-        item_reference.configure(on=False)
+    for round_ in range(5):
+        items = [SimpleNamespace(id=f"msg_{round_}")]
+        response = SimpleNamespace(id="resp_1", output=items)
+        item_reference.remember(setup, serving, response, stored=True)
     directory = vars(serving)[item_reference.DIRECTORY]
     assert directory.place("msg_3") is None
     assert directory.place("msg_4") == ("resp_1", 0)
+
+
+def test_nothing_is_kept_where_references_are_not_resolved() -> None:
+    setup: Any = SimpleNamespace(is_in_force=lambda name: name != "item_reference")
+    serving = SimpleNamespace()
+    response = SimpleNamespace(id="resp_1", output=[SimpleNamespace(id="msg_1")])
+    item_reference.remember(setup, serving, response, stored=True)
+    assert vars(serving) == {}
 
 
 def test_other_input_stays_as_it_is(fixed: VllmServer, path: ModelPath) -> None:

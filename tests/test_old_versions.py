@@ -19,7 +19,6 @@ from openai.types.responses import (
 
 from bed.judge import judge
 from test_overlay import (
-    CLASSES,
     added,
     arguments,
     call,
@@ -30,15 +29,9 @@ from test_overlay import (
     text,
     thought,
 )
-from vllm_stable_ids.patches import stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-@pytest.fixture(autouse=True)
-def _configured() -> None:
-    stream.configure(CLASSES, openai_vocabulary=True, misfit=pytest.fail)
 
 
 def part_added(index: int, item_id: str, part: int) -> Any:
@@ -210,8 +203,13 @@ async def test_a_call_left_open_at_the_end_keeps_what_it_said() -> None:
     assert (item["arguments"], item["call_id"]) == ('{"a', "call_1")
 
 
-async def test_a_call_that_is_summed_up_and_never_closed_leaves_no_hole() -> None:
-    events = [*copies(WHOLE_MESSAGE), arguments_end(1, "aa", "{}")]
+async def test_a_call_that_nobody_names_comes_last_as_far_as_it_is_known() -> None:
+    events = [arguments_end(0, "bb", "{}"), *copies(WHOLE_MESSAGE)]
     sent = await collect(events, [message("msg_x", "Hi")])
     assert judge(sent) == []
-    assert [item["type"] for item in sent[-1]["response"]["output"]] == ["message"]
+    output = sent[-1]["response"]["output"]
+    assert [(item["type"], item.get("name")) for item in output] == [
+        ("message", None),
+        ("function_call", "f"),
+    ]
+    assert output[1]["arguments"] == "{}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from openai.types.responses import (
+    ResponseContentPartAddedEvent,
     ResponseFunctionCallArgumentsDeltaEvent,
     ResponseFunctionToolCall,
     ResponseOutputItemAddedEvent,
@@ -21,6 +22,7 @@ from openai.types.responses import (
     ResponseReasoningTextDeltaEvent,
     ResponseTextDeltaEvent,
 )
+from openai.types.responses.response_content_part_added_event import PartReasoningText
 from openai.types.responses.response_output_item import McpCall
 from openai.types.responses.response_reasoning_item import Content
 from pydantic import ConfigDict
@@ -29,12 +31,15 @@ from bed.judge import Breach, judge
 from vllm_stable_ids.events import EventClasses
 from vllm_stable_ids.overlay import Overlay
 from vllm_stable_ids.patches import stream, terminal
-from vllm_stable_ids.patches.seam import Call, Patch
+from vllm_stable_ids.patches.call import Call
+from vllm_stable_ids.patches.patch import Patch, Setup
+from vllm_stable_ids.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable
 
 CLASSES = EventClasses()
+SETUP = Setup(Settings(), CLASSES, is_in_force=lambda _: False, uninstall=pytest.fail)
 TERMINAL = "response.completed"
 
 
@@ -106,9 +111,9 @@ SERVING = SimpleNamespace(tool_server=None)
 
 def patched_call(patch: Patch, context: Any, proceed: Callable[[], Any]) -> Any:
     """What a patched method of vLLM's returns that without the patch does `proceed`."""
-    assert patch.method is not None
+    (spec,) = patch.hooks
     arguments = {"request": SimpleNamespace(store=False), "context": context}
-    return patch.method.wrapper(Call(SERVING, arguments, proceed))
+    return spec.make_wrapper(SETUP, None)(Call(SERVING, arguments, proceed))
 
 
 class Response(SimpleNamespace):
@@ -158,15 +163,22 @@ def breaches(sent: list[dict[str, Any]]) -> list[Breach]:
     return [breach for breach in judge(sent) if breach.rule != "C6"]
 
 
-@pytest.fixture(autouse=True)
-def _configured() -> None:
-    stream.configure(CLASSES, openai_vocabulary=True, misfit=pytest.fail)
+def reasoning_part(index: int, item_id: str) -> Any:
+    return ResponseContentPartAddedEvent(
+        type="response.content_part.added",
+        sequence_number=-1,
+        output_index=index,
+        item_id=item_id,
+        content_index=0,
+        part=PartReasoningText(type="reasoning_text", text=""),
+    )
 
 
 def two_items() -> list[Any]:
     """Reasoning and a call, as the simple path announces them."""
     return [
         added(0, thought("aa", "")),
+        reasoning_part(0, "aa"),
         reasoning(0, "aa", "Th"),
         reasoning(0, "aa", "ink"),
         done(0, thought("aa", "Think")),
@@ -224,7 +236,7 @@ async def test_a_repeated_call_is_dropped_and_the_numbers_close_up() -> None:
     again = [added(1, call("bb", "call_1", "")), done(1, call("bb", "call_1"))]
     sent = await collect([*two_items(), *again], [*REBUILT, call("bb", "call_1")])
     assert breaches(sent) == []
-    assert len(sent) == 9
+    assert len(sent) == 10
 
 
 async def test_what_only_the_terminal_output_has_is_streamed_before_it() -> None:
@@ -323,9 +335,9 @@ async def test_from_a_fault_on_the_stream_is_vllms_own(
         sent = await collect(two_items(), REBUILT)
     assert len(sent) == len(stock)
     # A run of deltas takes one decision, for its first event.
-    at = [0, 1, 3, 4, 5, 7, 8, 8, 8][decision - 1]
+    at = [0, 1, 2, 4, 5, 6, 8, 9, 9][decision - 1]
     assert sent[at:-1] == stock[at:-1]
-    if decision <= 6:
+    if decision <= 7:
         assert sent[-1] == stock[-1]
         assert len(caplog.records) == 1
         assert "what the user said" not in caplog.text
@@ -346,7 +358,7 @@ async def test_a_fault_in_making_the_overlay_leaves_the_stock_stream(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stock = await collect(two_items(), REBUILT, patched=False)
-    monkeypatch.setattr(stream, "_make_overlay", lambda: 1 / 0)
+    monkeypatch.setattr(stream, "Overlay", lambda *_, **__: 1 / 0)
     assert await collect(two_items(), REBUILT) == stock
 
 
@@ -366,7 +378,7 @@ async def test_a_client_that_leaves_stops_vllm_at_once(
     monkeypatch: pytest.MonkeyPatch, *, fault: bool
 ) -> None:
     if fault:
-        monkeypatch.setattr(stream, "_make_overlay", lambda: 1 / 0)
+        monkeypatch.setattr(stream, "Overlay", lambda *_, **__: 1 / 0)
     stopped = asyncio.Event()
 
     async def upstream() -> AsyncGenerator[Any]:

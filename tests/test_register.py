@@ -11,17 +11,20 @@ import pytest
 import wrapt
 
 from bed import fresh
-from vllm_stable_ids import fallback, patches, plugin, settings
+from vllm_stable_ids import patches, plugin, settings
+from vllm_stable_ids.fallback import Fallback
 from vllm_stable_ids.log import logger
-from vllm_stable_ids.patches import seam, stream, terminal
+from vllm_stable_ids.patches import hook, installer, vocabulary
+from vllm_stable_ids.vllm_names import SERVING_MODULE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
-SEAMS = ("responses_stream_generator", "responses_full_generator")
+METHODS = ("responses_stream_generator", "responses_full_generator")
 
 # Loads plugins as every vLLM process does, then imports the serving module as the API server
-# does, and says which seams are wrapped.
+# does, and says which methods are wrapped.
 LOAD = f"""
 import sys
 from vllm.plugins import load_general_plugins
@@ -30,7 +33,7 @@ print("imported:", sorted(m for m in sys.modules if m in ("pydantic_settings", "
       or m.startswith("vllm.entrypoints")
       or m in ("vllm_stable_ids.fallback", "vllm_stable_ids.overlay")))
 from vllm.entrypoints.openai.responses.serving import OpenAIServingResponses as cls
-print("wrapped:", [n for n in {SEAMS!r} if hasattr(vars(cls)[n], "__wrapped__")])
+print("wrapped:", [n for n in {METHODS!r} if hasattr(vars(cls)[n], "__wrapped__")])
 """
 
 
@@ -41,25 +44,21 @@ def run_python(code: str, **env: str) -> str:
 
 
 @pytest.fixture
-def serving_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def serving_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """vLLM's serving module, its class unpatched before and after the test."""
-    serving = importlib.import_module(plugin.SERVING_MODULE)
-    for name in SEAMS:
+    serving = importlib.import_module(SERVING_MODULE)
+    for name in METHODS:
         assert not isinstance(vars(serving.OpenAIServingResponses)[name], wrapt.FunctionWrapper)
-    for patch in patches.PATCHES:
-        if patch.method is not None:
-            owner = getattr(serving, patch.method.owner)
-            monkeypatch.setattr(owner, patch.method.name, vars(owner)[patch.method.name])
-    monkeypatch.setattr(patches, "outcome", patches.Outcome())
-    monkeypatch.setattr(patches, "_put", [])
-    monkeypatch.setattr(fallback, "_state", fallback._State())
-    return serving
+    monkeypatch.setattr("vllm_stable_ids.fallback.FALLBACK", Fallback())
+    monkeypatch.setattr(patches, "INSTALLER", installer.Installer(patches.PATCHES))
+    yield serving
+    patches.INSTALLER.uninstall("the test has ended")
 
 
 def wrapped(module: ModuleType) -> list[str]:
-    """The seams that are wrapped."""
+    """The required methods that are wrapped."""
     cls = vars(module.OpenAIServingResponses)
-    return [name for name in SEAMS if isinstance(cls[name], wrapt.FunctionWrapper)]
+    return [name for name in METHODS if isinstance(cls[name], wrapt.FunctionWrapper)]
 
 
 def test_registering_imports_neither_torch_nor_vllm() -> None:
@@ -73,7 +72,7 @@ def test_registering_imports_neither_torch_nor_vllm() -> None:
 def test_a_process_that_does_not_serve_gets_hooks_and_nothing_else() -> None:
     printed = run_python(LOAD)
     assert "imported: []" in printed
-    assert f"wrapped: {list(SEAMS)}" in printed
+    assert f"wrapped: {list(METHODS)}" in printed
     assert len(re.findall(r"stable_ids \S+: vLLM \S+ patched: stream, terminal", printed)) == 1
 
 
@@ -86,7 +85,7 @@ def test_opting_out_patches_nothing_and_says_so(
 ) -> None:
     monkeypatch.setenv("VLLM_STABLE_IDS", value)
     with caplog.at_level(logging.INFO, "vllm.plugins.stable_ids"):
-        patches.apply(serving_module)
+        patches.INSTALLER.install(serving_module)
     assert wrapped(serving_module) == []
     assert "not patched (VLLM_STABLE_IDS is off)" in caplog.text
 
@@ -100,10 +99,10 @@ def test_vllm_plugins_without_our_name_loads_nothing_of_ours() -> None:
 
 
 def test_patching_twice_is_once(serving_module: ModuleType) -> None:
-    patches.apply(serving_module)
-    first = vars(serving_module.OpenAIServingResponses)[SEAMS[0]]
-    patches.apply(serving_module)
-    assert vars(serving_module.OpenAIServingResponses)[SEAMS[0]] is first
+    patches.INSTALLER.install(serving_module)
+    first = vars(serving_module.OpenAIServingResponses)[METHODS[0]]
+    patches.INSTALLER.install(serving_module)
+    assert vars(serving_module.OpenAIServingResponses)[METHODS[0]] is first
 
 
 def fail(*_args: Any, **_kwargs: Any) -> Any:
@@ -115,11 +114,11 @@ def fail(*_args: Any, **_kwargs: Any) -> Any:
     ("owner", "name"),
     [
         (settings, "load"),
-        (patches, "vllm_version"),
-        (patches, "EventClasses"),
-        (stream, "configure"),
-        (seam.Seam, "find"),
-        (seam.Seam, "put"),
+        (installer, "vllm_version"),
+        (installer, "EventClasses"),
+        (vocabulary, "has_openai_names"),
+        (installer, "Hook"),
+        (hook.Hook, "install"),
         (logger, "info"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -132,7 +131,7 @@ def test_a_step_that_fails_leaves_vllm_as_it_was(
     name: str,
 ) -> None:
     monkeypatch.setattr(owner, name, fail)
-    plugin._patch(serving_module)
+    plugin._install(serving_module)
     assert wrapped(serving_module) == []
     warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(warnings) == 1
@@ -140,18 +139,18 @@ def test_a_step_that_fails_leaves_vllm_as_it_was(
     assert "secret" not in caplog.text
 
 
-def test_the_second_seam_failing_takes_the_first_back(
+def test_the_second_hook_failing_uninstalls_the_first(
     serving_module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = seam.Seam.put
+    install = hook.Hook.install
 
-    def put_unless_terminal(self: seam.Seam) -> None:
-        if self._method is terminal.METHOD:
+    def install_unless_terminal(self: hook.Hook) -> None:
+        if self._name == METHODS[1]:
             raise RuntimeError
-        put(self)
+        install(self)
 
-    monkeypatch.setattr(seam.Seam, "put", put_unless_terminal)
-    plugin._patch(serving_module)
+    monkeypatch.setattr(hook.Hook, "install", install_unless_terminal)
+    plugin._install(serving_module)
     assert wrapped(serving_module) == []
 
 
@@ -169,19 +168,19 @@ def test_an_import_that_fails_does_not_stop_vllm(breakage: str) -> None:
     assert ("not patched" in printed) == ("log" not in breakage)
 
 
-@pytest.mark.parametrize("seam_name", SEAMS)
-def test_a_seam_that_is_not_there_means_nothing_is_patched(
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_that_is_not_there_means_nothing_is_patched(
     serving_module: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    seam_name: str,
+    method: str,
 ) -> None:
-    monkeypatch.setattr(serving_module.OpenAIServingResponses, seam_name, lambda _self: None)
-    plugin._patch(serving_module)
+    monkeypatch.setattr(serving_module.OpenAIServingResponses, method, lambda _self: None)
+    plugin._install(serving_module)
     assert wrapped(serving_module) == []
     warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(warnings) == 1
-    assert f"OpenAIServingResponses.{seam_name} is of another kind" in caplog.text
+    assert f"OpenAIServingResponses.{method} has an unexpected signature" in caplog.text
     assert "vLLM's own ids are in force; look for a newer vllm-stable-ids" in caplog.text
 
 

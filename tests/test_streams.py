@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -124,5 +124,10 @@ def test_vllms_own_vocabulary_on_request(servers: Servers) -> None:
         "response.reasoning_part.added",
         "response.reasoning_part.done",
     ]
-    replaced = [event["type"].replace("reasoning_part", "content_part") for event in stock]
-    assert [event["type"] for event in ours] == replaced
+    # A busy vLLM may put several tokens into a delta.
+    replaced = [kind.replace("reasoning_part", "content_part") for kind in without_deltas(stock)]
+    assert without_deltas(ours) == replaced
+
+
+def without_deltas(events: list[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in events if not event["type"].endswith(".delta")]

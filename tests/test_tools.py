@@ -19,6 +19,7 @@ from bed.tokens import STOPS, decode, encode
 from bed.tool_server import MARKER, ToolServers, tool_servers
 from vllm_stable_ids.log import failed_open
 from vllm_stable_ids.patches import browser, tool_output
+from vllm_stable_ids.vllm_names import SERVING_MODULE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -238,14 +239,14 @@ def test_only_a_browser_tool_is_told_twice(instance: Any, *, expected: bool) -> 
 
 
 @pytest.fixture
-def context_module() -> Any:
-    """The module of vLLM's that runs tools."""
-    return importlib.import_module(tool_output.CONTEXT_MODULE)
+def serving_module() -> Any:
+    """vLLM's serving module, which has the class that runs tools."""
+    return importlib.import_module(SERVING_MODULE)
 
 
-def test_it_is_needed_where_vllm_makes_up_a_call_id(context_module: Any) -> None:
-    source = inspect.getsource(context_module.ParsableContext.call_python_tool)
-    assert tool_output.needed(context_module) is ("call_id=last_msg.call_id" not in source)
+def test_it_is_needed_where_vllm_makes_up_a_call_id(serving_module: Any) -> None:
+    source = inspect.getsource(serving_module.ParsableContext.call_python_tool)
+    assert tool_output.needed(serving_module) is ("call_id=last_msg.call_id" not in source)
 
 
 async def agree(_self: Any, _session: Any, call: Any) -> Any:
@@ -254,14 +255,14 @@ async def agree(_self: Any, _session: Any, call: Any) -> Any:
 
 
 def test_it_is_not_needed_where_vllm_agrees_or_is_not_as_known(
-    context_module: Any, monkeypatch: pytest.MonkeyPatch
+    serving_module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in tool_output.CALLS:
-        monkeypatch.setattr(context_module.ParsableContext, name, agree)
-    assert not tool_output.needed(context_module)
+        monkeypatch.setattr(serving_module.ParsableContext, name, agree)
+    assert not tool_output.needed(serving_module)
     monkeypatch.undo()
-    monkeypatch.delattr(context_module.ParsableContext, "call_search_tool")
-    assert not tool_output.needed(context_module)
+    monkeypatch.delattr(serving_module.ParsableContext, "call_search_tool")
+    assert not tool_output.needed(serving_module)
     assert not tool_output.needed(SimpleNamespace())
 
 

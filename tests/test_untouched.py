@@ -79,7 +79,8 @@ def chat_said(raw: bytes) -> tuple[list[Any], dict[str, str]]:
         told = [chunk]
         for call in delta.pop("tool_calls", None) or ():
             texts["arguments"] = texts.get("arguments", "") + call["function"].pop("arguments", "")
-            told.append(call)
+            if call["function"] or "id" in call:
+                told.append(call)
         told += [{key: value} for key, value in {**delta, **choice}.items() if value]
         rest += [one for one in told if one not in rest]
     return rest, texts

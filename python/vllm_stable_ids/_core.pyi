@@ -1,15 +1,11 @@
-"""The identity contract, in Rust. One `Ledger` serves one stream of events.
+"""The identity contract, in Rust: one `Engine` or `SseRewriter` serves one stream of events."""
 
-Items are handed over as their JSON text. Positions (`slot`) are the `output_index` an item is
-sent under, counted from 0 in order of announcement.
-"""
-
-from typing import TypedDict, final, type_check_only
+from typing import Any, TypedDict, final, type_check_only
 
 __all__ = [
     "Checker",
     "DeltaEncoder",
-    "Ledger",
+    "Engine",
     "SseRewriter",
     "run_proxy",
 ]
@@ -74,107 +70,66 @@ class SseRewriter:
         """What was changed so far."""
 
 @final
-class Ledger:
-    """Learns what was announced and says which identity a later mention must carry.
+class Engine:
+    """Decides what keeps the identity contract in one stream of vLLM's events.
 
-    Every method that takes an event's values raises `ValueError` where the stream passes a
-    limit on its items or on the length of an identity; it is then to pass unchanged.
+    An event is a pydantic model, and is changed in place. Each change is noted in a list, `undo`,
+    as (fields, key, old value), so that it can be taken back. What deltas have said that were not
+    shown here is handed over as `said`.
+
+    Methods raise `ValueError` where the stream passes a limit, and what pydantic raises where an
+    event is not as it should be; the stream is then to go on as vLLM makes it.
     """
 
-    def __new__(cls, *, conventional_ids: bool, openai_vocabulary: bool) -> Ledger:
-        """Start a ledger.
+    def __new__(cls, *, openai_vocabulary: bool) -> Engine:
+        """Start a stream.
 
         Args:
-            conventional_ids: Announce ids under the conventional prefix of their type.
             openai_vocabulary: Open and close parts of reasoning text by
                 `response.content_part.*`, not by vLLM's `response.reasoning_part.*`.
         """
 
-    def created(self, response_id: str | None) -> bool:
-        """`response.created`; returns whether it begins a response or continues one."""
-
-    def added(
-        self, output_index: int | None, item: str
-    ) -> tuple[int | None, list[tuple[str, str]], dict[str, str]]:
-        """`response.output_item.added`.
+    def take(
+        self, event: object, said: str, undo: list[Any]
+    ) -> tuple[list[Any], bool, str | None, tuple[str, int, str, int] | None] | None:
+        """Decide on the next event.
 
         Returns:
-            The `output_index` to send it under, `None` for not to send it; events to send first,
-            as (type, JSON), whose sequence number is 0; and the identity fields of its item to
-            replace, with their announced values.
+            `None` to send it. Else what to send first: events that have waited, and as (type,
+            JSON, number) events to insert; whether to send the event; the type to send it under,
+            where that is another; and for a delta, what further ones like it have and are to have
+            for `item_id` and `output_index`, where they need not be shown here.
         """
 
-    def done(
-        self, output_index: int | None, item: str
-    ) -> tuple[int | None, list[tuple[str, str]], dict[str, str]]:
-        """`response.output_item.done`; returns the same as `added`."""
-
-    def mentioned(
-        self,
-        event_type: str,
-        part_type: str | None,
-        output_index: int | None,
-        item_id: str | None,
-        content_index: int | None,
-        text: str | None,
-    ) -> tuple[int | None, str, int | None, list[tuple[str, str]]] | None:
-        """Any other event.
-
-        Args:
-            event_type: Its type.
-            part_type: The type of its part, where it has one.
-            output_index: Where it says that its item is.
-            item_id: What it calls its item.
-            content_index: Where in its item it says that its part is.
-            text: What it sums up, where it does: its text, or that of its part.
+    def reconcile(
+        self, items: list[Any], said: str, failed: bool, undo: list[Any]
+    ) -> tuple[list[tuple[int | None, tuple[int, str] | None]], list[tuple[str, str]]]:
+        """Decide on the terminal output, whose items are changed in place.
 
         Returns:
-            The `output_index` to send it under, `None` for not to send it; the announced id of
-            its item; the `content_index` to send it under, which counts from 0 in each item; and
-            events to send first, as of `added`. `None` where its type concerns no item.
+            For each entry to send, the position in `items`, or the item as it was streamed:
+            its `output_index` and its JSON. And the events to insert before the terminal event,
+            as (type, JSON); `take` gives them their numbers.
         """
 
-    def terminal(
-        self, items: list[str]
-    ) -> tuple[list[int | None], list[dict[str, str]], list[tuple[int, bool]]]:
-        """`response.completed`, `.incomplete` or `.failed` with the output upstream rebuilt.
+    def break_off(self, said: str, undo: list[Any]) -> list[Any]:
+        """Close what is open, as unfinished; returns what to send, as `take` does."""
 
-        Returns:
-            For each slot, the position of its item in the rebuilt output, `None` for the one
-            that was streamed; for each slot, the identity fields to replace of an item that was
-            rebuilt; and the items to close before the event, in order, as (slot, whole). A whole
-            one was never announced: it is announced and streamed, too.
+    def give_up(self) -> list[Any]:
+        """The events that wait, in order; from now on none does.
 
-        Raises:
-            ValueError: Also where an element of `items` is no item.
+        The last decision was not carried out: `report` has nothing of it.
         """
 
-    def corrections(self, slot: int, item: str) -> dict[str, str]:
-        """The identity fields of `item` to replace so that it is the one in `slot`.
-
-        Raises:
-            ValueError: `item` is no item.
-        """
-
-    def whole(self, slot: int, item: str) -> list[tuple[str, str]]:
-        """The events that announce, stream and close `item`, as (type, JSON).
-
-        Raises:
-            IndexError: Nothing was announced there.
-        """
-
-    def inserted(self, before: int) -> int:
-        """The sequence number for an event inserted before the one upstream numbered `before`."""
-
-    def dropped(self) -> None:
-        """Upstream's event was not sent on: what follows moves down by one."""
+    def left_out(self, count: int) -> None:
+        """So many events of the server's are neither shown here nor sent."""
 
     @property
     def shift(self) -> int:
-        """What to add to the sequence number of an event of upstream's."""
+        """What to add to the sequence number of an event that is not shown here."""
 
-    def report(self) -> dict[str, int]:
-        """How often each kind of change was made."""
+    def report(self) -> RewriterReport:
+        """What was changed so far."""
 
 @final
 class Checker:

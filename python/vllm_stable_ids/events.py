@@ -7,22 +7,28 @@ from __future__ import annotations
 
 import importlib
 import json
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import create_model
+from pydantic import BaseModel, create_model
 
-if TYPE_CHECKING:
-    from vllm_stable_ids.edits import Edits
-
-PROTOCOL_MODULE = "vllm.entrypoints.openai.responses.protocol"
-"""Where vLLM overrides some of OpenAI's event classes and adds its own."""
+from vllm_stable_ids.vllm_names import OPENAI_MODULE, PROTOCOL_MODULE
 
 REASONING_PART = "response.reasoning_part."
 CONTENT_PART = "response.content_part."
+ITEM_DONE = "response.output_item.done"
 FAILED: Literal["response.failed"] = "response.failed"
 
 Event = Any
 """An event of vLLM's or OpenAI's: a pydantic model with `type` and `sequence_number`."""
+
+
+def is_event(event: object) -> bool:
+    """Whether `event` is one as vLLM up to 0.33 makes them."""
+    return (
+        isinstance(event, BaseModel)
+        and isinstance(getattr(event, "type", None), str)
+        and isinstance(getattr(event, "sequence_number", None), int)
+    )
 
 
 class EventClasses:
@@ -57,13 +63,14 @@ class EventClasses:
         """
         return self._by_type[event_type].model_validate_json(text)
 
-    def delta_before(self, summed_up: Event, output_index: int, text: str) -> Event:
-        """The delta that brings `text` before an event sums it up; its sequence number is 0."""
-        kind = summed_up.type.removesuffix(".done") + ".delta"
-        fields = {"type": kind, "sequence_number": 0, "output_index": output_index, "delta": text}
-        same = ("item_id", "content_index", "logprobs")
-        there = {name: getattr(summed_up, name) for name in same if hasattr(summed_up, name)}
-        return self._by_type[kind].model_validate({**there, **fields})
+    def item(self, text: str) -> Any:
+        """The output item whose JSON is `text`.
+
+        Raises:
+            pydantic.ValidationError: The JSON is not that of an item.
+        """
+        event = f'{{"type":"{ITEM_DONE}","sequence_number":0,"output_index":0,"item":{text}}}'
+        return self.build(ITEM_DONE, event).item
 
     def error(self, code: str, message: str) -> Event:
         """The API's `error` event; its sequence number is 0."""
@@ -74,17 +81,25 @@ class EventClasses:
         """`response.failed` with a response of vLLM's; its sequence number is 0."""
         return self._failed(type=FAILED, sequence_number=0, response=response)
 
-    def make_content_part(self, event: Event, edits: Edits) -> None:
+    def rename(
+        self, event: Event, event_type: str, undo: list[tuple[dict[str, Any], str, Any]]
+    ) -> None:
         """Make vLLM's `response.reasoning_part.*` the `response.content_part.*` of OpenAI's API.
 
         The event itself is changed: one made anew would be checked again, which takes longer than
         all else that is done with it. vLLM 0.32 and later send the same.
 
+        Args:
+            event: The event.
+            event_type: The type to send it under.
+            undo: Takes what can be taken back: (fields, key, old value).
+
         Raises:
             KeyError: It is not of vLLM's class.
         """
         event_class = self._content_parts[type(event)]
-        edits.set(event, "type", event.type.replace(REASONING_PART, CONTENT_PART))
+        undo.append((event.__dict__, "type", event.type))
+        event.__dict__["type"] = event_type
         # Of pydantic's own way to set attributes, with its checks, it is the slowest.
         object.__setattr__(event, "__class__", event_class)
 
@@ -95,7 +110,7 @@ def by_type() -> dict[str, Any]:
     Raises:
         ImportError: vLLM or openai has no such module.
     """
-    openai = importlib.import_module("openai.types.responses")
+    openai = importlib.import_module(OPENAI_MODULE)
     vllm = importlib.import_module(PROTOCOL_MODULE)
     return {
         event_type: member

@@ -1,6 +1,6 @@
-"""Where the plugin speaks.
+"""The plugin's log, and its count of failures.
 
-vLLM configures the logger tree `vllm` only; an INFO line of any other logger is invisible.
+vLLM configures only the loggers below `vllm`; an INFO line of any other logger is invisible.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 logger = logging.getLogger("vllm.plugins.stable_ids")
 
 failed_open: Counter[str] = Counter()
-"""How many streams were given up, by the kind of exception that was the reason."""
+"""How often vLLM's own behaviour came into force, by the kind of exception or limit."""
 
 _listeners: list[Callable[[str], None]] = []
 
 
 def tell_failures_to(listener: Callable[[str], None]) -> None:
-    """Have `listener` called with the reason of each failure; it must not raise."""
+    """Call `listener` with the reason of each failure; it must not raise."""
     _listeners.append(listener)
 
 
 def count_failure(reason: str) -> None:
-    """Count that vLLM's own behaviour is in force, for a reason that is said elsewhere."""
+    """Count that vLLM's own behaviour is in force, for a reason that is logged elsewhere."""
     failed_open[reason] += 1
     for listener in _listeners:
         listener(reason)
 
 
 def fail_open(what: str, error: BaseException) -> None:
-    """Report that something of ours failed and vLLM's own behaviour is in force.
+    """Log and count a fault of this plugin's, after which vLLM's own behaviour is in force.
 
-    The message of `error` is left out: it may quote what a user or the model said.
+    The message of `error` is not logged: it may quote a user or the model.
 
     Args:
-        what: What failed and what happens instead, in one clause.
+        what: What failed, or what happens instead, in one clause.
         error: Why.
     """
     reason = type(error).__name__

@@ -1,4 +1,4 @@
-"""What the environment asks for."""
+"""The settings that the environment has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _stripped(value: Any) -> Any:
 
 
 Switch = Annotated[bool, BeforeValidator(_stripped)]
-"""On or off; blanks around the word, as files of variables tend to have, do not count."""
+"""On or off; white space around the word, common in environment files, is ignored."""
 
 
 PREFIX = "VLLM_STABLE_IDS_"
@@ -46,7 +46,7 @@ class Settings(BaseSettings):
 
 
 def variables() -> dict[str, str]:
-    """The variable that each setting is read from, and the setting's name."""
+    """The variable of each setting, and the setting's name."""
     return {
         str(field.validation_alias or f"{PREFIX}{name.upper()}"): name
         for name, field in Settings.model_fields.items()
@@ -54,18 +54,18 @@ def variables() -> dict[str, str]:
 
 
 def off_means(name: str) -> str:
-    """What it means that a setting is off, in a sentence without a capital."""
+    """What it means that a setting is off, as a clause."""
     return (Settings.model_fields[name].description or "").partition("Off: ")[2].removesuffix(".")
 
 
 def load() -> tuple[Settings, list[str]]:
-    """Read the settings; a value that cannot be read keeps its default.
+    """Read the settings; a value that is neither on nor off leaves the default in force.
 
-    A server that refuses to start over a misspelt switch would hurt its users more than one
-    that says so and goes on.
+    A server that did not start because of a misspelt switch would hurt its users more than one
+    that logs a warning.
 
     Returns:
-        The settings, and a message for each value that was set aside.
+        The settings, and a message for each value that is ignored.
     """
     try:
         return Settings(), []

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vllm_stable_ids._core import RewriterReport
-    from vllm_stable_ids.edits import Edits
 
 
 class Tally:
-    """Counts what was done to one stream; no delta of a run comes here.
+    """Counts what was done to one stream.
 
     Attributes:
         broken_off: Whether the server failed, or stopped, before the end.
@@ -33,19 +32,10 @@ class Tally:
         self.inserted: defaultdict[str, int] = defaultdict(int)
         self.repaired: defaultdict[tuple[str, str, str], int] = defaultdict(int)
 
-    def take(self, edits: Edits) -> None:
-        """Count what was sent otherwise than it came, and have the changes to it stand."""
-        self.changed = True
-        for kind in edits.inserted:
-            self.inserted[kind] += 1
-        for field in edits.repaired:
-            self.repaired[field] += 1
-        edits.settle()
-
     def take_report(self, report: RewriterReport) -> None:
         """Count what a rewriter reports of its stream."""
-        self.changed = any(report["changes"].values())
-        self.given_up = report["limit"] is not None
+        self.changed |= any(report["changes"].values())
+        self.given_up |= report["limit"] is not None
         for kind, count in report["inserted"].items():
             self.inserted[kind] += count
         for field, count in report["repaired"].items():

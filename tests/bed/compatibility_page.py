@@ -5,19 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from vllm_stable_ids.patches import PATCHES
+from vllm_stable_ids.versions import NEWEST_TESTED_VLLM
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
 
-HEAD = """\
+HEAD = f"""\
 # Compatibility
 
 Made by `make pages` from the register in `python/vllm_stable_ids/patches/`; do not edit.
 
 | vLLM | |
 |---|---|
-| 0.25 to 0.33 | supported, both generator paths |
-| 0.15 to 0.24 | the plugin acts, and mends [what it can](contract.md#text-that-vllm-itself-loses) |
-| others | where methods are not as known, [the middleware](middleware.md) takes over instead |
+| 0.25 to {NEWEST_TESTED_VLLM} | supported, both generator paths |
+| 0.15 to 0.24 | the plugin repairs [what it can](contract.md#text-that-vllm-itself-loses) |
+| others | where a required method is incompatible, [the middleware](middleware.md) takes over |
 | Rust frontend | no plugin reaches it: [the proxy](proxy.md) |
 
 [What was measured](compatibility-matrix.md) on real servers is a page of its own. Python 3.10 or
@@ -25,8 +26,8 @@ newer, Linux.
 
 ## What is needed by which vLLM
 
-Versions are for orientation. When vLLM starts, the plugin looks at what it has, not at its number,
-and leaves out what it does without. A name leads to what the patch does.
+Versions are for orientation. When vLLM starts, the plugin checks what this vLLM does, not its
+number, and leaves out the patches that it does not need. Each name links to what the patch does.
 
 | patch | needed by vLLM | can go when |
 |---|---|---|

@@ -7,20 +7,19 @@ import inspect
 import warnings
 from typing import TYPE_CHECKING, Any, get_args
 
-from vllm_stable_ids import plugin
-from vllm_stable_ids.patches import encode
+from vllm_stable_ids.vllm_names import DELTA_CLASSES, OPENAI_MODULE, ROUTER_MODULE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # torch warns of itself
-    ROUTER: Any = importlib.import_module(plugin.ROUTER_MODULE)
+    ROUTER: Any = importlib.import_module(ROUTER_MODULE)
 STOCK = inspect.unwrap(ROUTER._convert_stream_to_sse_events)
 
-OPENAI = importlib.import_module("openai.types.responses")
+OPENAI = importlib.import_module(OPENAI_MODULE)
 CLASSES: list[Any] = [
-    getattr(OPENAI, name) for name in sorted(encode.CLASSES) if hasattr(OPENAI, name)
+    getattr(OPENAI, name) for name in sorted(DELTA_CLASSES) if hasattr(OPENAI, name)
 ]
 
 FIELDS: dict[str, Any] = {

@@ -13,6 +13,8 @@ import importlib
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from vllm_stable_ids.vllm_names import SERVING_CLASS, SERVING_MODULE
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -87,8 +89,7 @@ def _install_encoder(fault: Callable[[], str | None]) -> None:
 def _install_engine_error(fault: Callable[[], str | None]) -> None:
     """Let vLLM find what it finds where its engine fails: a step that finished with an error."""
     try:
-        serving: Any = importlib.import_module("vllm.entrypoints.openai.responses.serving")
-        owner = serving.OpenAIServingResponses
+        owner: Any = getattr(importlib.import_module(SERVING_MODULE), SERVING_CLASS)
     except (ImportError, AttributeError):
         return  # a vLLM made up by a test
     raise_if_error = owner._raise_if_error

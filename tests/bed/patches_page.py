@@ -12,10 +12,11 @@ HEAD = """\
 # What is changed in vLLM
 
 Made by `make pages` from the register in `python/vllm_stable_ids/patches/`; do not edit. When
-vLLM starts, each patch asks the vLLM it finds whether it is needed and whether the method is as
-known, and the start-up line of the log lists what was put in and what was left out, and why.
+vLLM starts, the plugin checks for each patch whether this vLLM needs it and has the method it
+wraps. The start-up line of the log lists the patches that were installed, and those left out with
+the reason.
 
-`stream` and `terminal` are put in together or not at all. The rest can be left out one by one.
+`stream` and `terminal` are installed together or not at all. Any other can be left out alone.
 """
 
 
@@ -26,9 +27,8 @@ def render() -> str:
         rows = {
             "what it does": patch.what,
             "without it": patch.why,
-            "wraps": f"`{wrapped.owner}.{wrapped.name}`"
-            if (wrapped := patch.method or patch.function) is not None
-            else "nothing of its own: it is done while `stream` runs",
+            "wraps": ", ".join(f"`{hook.path}`" for hook in patch.hooks)
+            or "nothing of its own: it is done while `stream` runs",
             "upstream": ", ".join(
                 f"[{number}](https://github.com/vllm-project/vllm/issues/{number[1:]})"
                 for number in patch.upstream

@@ -1,7 +1,9 @@
 """All clients against servers of their own: run by `make clients`.
 
 Without arguments it takes every client and writes `docs/clients.md`; with names of folders it
-takes those and only prints. Ends with status 1 where something is not as the register has it.
+takes those and only prints. `replay` replays faulty streams and writes that section of the page.
+Ends with status 1 where something is not as the register has it, or where a client does not get
+through a rewritten stream.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from bed.server import VllmServer, close_all
 from clients import page
 from clients.install import install
 from clients.register import CLIENTS
+from clients.replay import page as replay_page
+from clients.replay.clients import CLIENTS as REPLAY_CLIENTS
+from clients.replay.run import replay
 from clients.rows import Row, start
 from clients.run import kill_all
 
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from clients.entry import Entry, Side
 
 PATHS: tuple[ModelPath, ...] = ("simple", "harmony")
+REPLAY = "replay"
 AT_ONCE = 2
 WIDTH = 140
 
@@ -71,6 +77,15 @@ def on_path(path: ModelPath, entries: Sequence[Entry]) -> list[Row]:
         pool.shutdown()
 
 
+def replay_all() -> tuple[str, list[str]]:
+    """Replay the faulty streams; return the page's section, and what is not right."""
+    results = []
+    for client in REPLAY_CLIENTS:
+        say(f"replaying faulty streams to {client.label}")
+        results.append(replay(client))
+    return replay_page.section(results), list(replay_page.differences(results))
+
+
 def table(rows: Sequence[Row]) -> Table:
     """Draw the table for a terminal."""
     drawn = Table(box=SIMPLE_HEAD, show_edge=False)
@@ -85,16 +100,24 @@ def table(rows: Sequence[Row]) -> Table:
 def main(folders: Sequence[str]) -> int:
     """Drive the clients; return the exit status."""
     entries = [entry for entry in CLIENTS if not folders or entry.folder in folders]
-    unknown = set(folders) - {entry.folder for entry in entries}
+    unknown = set(folders) - {entry.folder for entry in entries} - {REPLAY}
     if unknown:
         console.print(f"There is no client {', '.join(sorted(unknown))} in tests/clients.")
         return 2
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    section = ""
+    wrong: list[str] = []
+    found: dict[ModelPath, list[Row]] = {}
     try:
+        if not folders or REPLAY in folders:
+            section, wrong = replay_all()
         for entry in entries:
             say(f"installing {entry.folder}")
             install(entry)
-        found = {path: on_path(path, entries) for path in PATHS}
+        if entries:
+            found = {path: on_path(path, entries) for path in PATHS}
+        if section and folders:
+            replay_page.put(section)
     except KeyboardInterrupt:
         console.print("Stopped.")
         return 130
@@ -102,12 +125,13 @@ def main(folders: Sequence[str]) -> int:
         console.print(Text(f"The clients could not be run: {error}", "bold red"), soft_wrap=True)
         return 2
     rows = [row for pair in zip(*found.values(), strict=True) for row in pair]
-    console.print(table(rows))
-    wrong = [difference for row in rows for difference in row.differences]
+    if rows:
+        console.print(table(rows))
+    wrong += [difference for row in rows for difference in row.differences]
     for difference in wrong:
         console.print(Text(f"Not as expected: {difference}", "bold red"), soft_wrap=True)
     if not folders:
-        page.PAGE.write_text(page.render(rows))
+        page.PAGE.write_text(page.render(rows, section))
     return 1 if wrong else 0
 
 

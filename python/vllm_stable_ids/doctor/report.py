@@ -135,13 +135,13 @@ class Report:
             yield from (
                 f"{variable.remedy}." for variable in self.variables if variable.remedy is not None
             )
-            yield from self._misfits()
+            yield from self._incompatible()
         if self.server is not None and self.server.status == "broken":
             if self.acts:
                 yield RESTART_IT
             yield self.server.advice
 
-    def _misfits(self) -> Iterator[str]:
+    def _incompatible(self) -> Iterator[str]:
         probe = self.probe or {}
         if probe.get("reason"):
             yield (

@@ -1,9 +1,9 @@
 """A browser call of gpt-oss is one item of the stream.
 
 Where vLLM's tool server has a `browser`, vLLM streams a call of `browser.search`, `browser.open`
-or `browser.find` twice under one `output_index`: first as an `mcp_call`, delta by delta, and when
-it is complete once more as a `web_search_call`. The terminal output has the `web_search_call`
-only. Which of the two an item is to be can be known before anything of it is sent.
+or `browser.find` twice under one `output_index`: first as an `mcp_call`, delta by delta, and again
+as a `web_search_call` when it is complete. The terminal output has only the `web_search_call`. The
+events of the first are held until it is known whether the second follows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vllm_stable_ids.log import fail_open
-from vllm_stable_ids.patches.seam import Patch
+from vllm_stable_ids.patches.patch import Patch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -40,16 +40,16 @@ def applies(serving: Any) -> bool:
 async def one_lifecycle(
     upstream: AsyncIterator[Event], dropped: Callable[[int], bool], held: Held
 ) -> AsyncGenerator[Event]:
-    """The events of `upstream`, each browser call told once.
+    """The events of `upstream`, with one lifecycle for each browser call.
 
     The `mcp_call` of a browser call is held back. It is dropped when the `web_search_call` is
     announced in its place. When anything else comes instead, even an exception, it is sent as it
-    came: a call that was cut, or whose arguments vLLM cannot read, has no other lifecycle.
+    came: a call that was cut off, or whose arguments vLLM cannot parse, has no other lifecycle.
 
     Args:
         upstream: vLLM's stream. It is closed when this one is.
-        held: Where events are held back; what makes the end of the stream takes them from there.
-        dropped: Asked whether so many events may be left out, so that numbers can be closed up.
+        held: Holds the events; the code that makes the end of the stream takes them from it.
+        dropped: Reports that so many events are left out, and returns whether they may be.
     """
     try:
         try:
@@ -69,16 +69,16 @@ async def one_lifecycle(
 
 
 class Held:
-    """The events of a browser call that may turn out to be told a second time."""
+    """The events of a browser call that vLLM may announce a second time."""
 
     __slots__ = ("_events",)
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
+        """Start without events."""
         self._events: list[Event] = []
 
     def take(self, event: Event, dropped: Callable[[int], bool]) -> list[Event]:
-        """The events to send when `event` has come."""
+        """The events to send after `event`."""
         try:
             return self._decide(event, dropped)
         except Exception as error:  # noqa: BLE001 - the stream must go on
@@ -86,7 +86,7 @@ class Held:
             return [*self.release(), event]
 
     def release(self) -> list[Event]:
-        """What is held; from now on nothing is."""
+        """The held events; nothing is held afterwards."""
         events, self._events = self._events, []
         return events
 
@@ -110,7 +110,7 @@ class Held:
 
 
 def _is_browser_call(item: Any) -> bool:
-    """Whether an announced item is the first telling of a browser call."""
+    """Whether an item is a browser call in its first announcement."""
     return item.type == "mcp_call" and str(item.name).startswith(f"{BROWSER}.")
 
 
@@ -122,7 +122,6 @@ PATCH = Patch(
         "when that is complete as a `web_search_call`."
     ),
     upstream=(),
-    versions="0.25 to 0.33",
+    needed_since="0.25",
     delete_when="vLLM announces a browser call once",
-    not_needed=lambda _module, _settings: None,
 )

@@ -1,8 +1,8 @@
-"""Input items that only name an item of a stored response: `{"type": "item_reference", "id": …}`.
+"""Resolves input items that name an item of a stored response.
 
-An announced id is a handle. Clients that leave the history to the server, such as the Vercel AI
-SDK by default, send ids back in the place of items; the items are put there before vLLM reads the
-input.
+Clients that leave the history to the server, such as the Vercel AI SDK by default, send
+`{"type": "item_reference", "id": …}` instead of an item. Each is replaced by the stored item before
+vLLM reads the input.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vllm_stable_ids.log import fail_open
-from vllm_stable_ids.patches.seam import Call, Method, Patch
+from vllm_stable_ids.patches.patch import HookSpec, Patch
 
 if TYPE_CHECKING:
+    from vllm_stable_ids.patches.call import Call
+    from vllm_stable_ids.patches.patch import Setup
     from vllm_stable_ids.settings import Settings
 
 DIRECTORY = "_stable_ids_directory"
@@ -23,14 +25,13 @@ DIRECTORY = "_stable_ids_directory"
 It lives as long as the store does, which is an attribute of the same object.
 """
 
+NAME = "item_reference"
 REFERENCE = "item_reference"
 FIELDS = frozenset(("type", "id"))
 LONGEST_SHOWN = 100
 
 RUN_BY_SERVER = frozenset(("code_interpreter_call", "mcp_call", "web_search_call"))
 """The calls that vLLM makes itself, and takes from no client as input."""
-
-_on = False
 
 
 class Place(NamedTuple):
@@ -41,14 +42,14 @@ class Place(NamedTuple):
 
 
 class _Directory:
-    """Where the store has which item; as much as the store has, and no more."""
+    """Where the store has which item. It has the items that the store has, and no more."""
 
     def __init__(self) -> None:
         self._places: dict[str, Place] = {}
         self._ids: dict[str, list[str]] = {}
 
     def take(self, response: Any) -> None:
-        """Keep the places of a response's items; of another with its id the store has none now."""
+        """Keep the places of a response's items, and forget those of one that had its id."""
         for gone in self._ids.pop(response.id, ()):
             self._places.pop(gone, None)
         self._ids[response.id] = [item.id for item in response.output]
@@ -63,21 +64,16 @@ class UnresolvedError(Exception):
     """A reference that cannot be resolved; the message is for the client."""
 
 
-def configure(*, on: bool) -> None:
-    """Set whether references are resolved, and so whether places are kept."""
-    global _on  # noqa: PLW0603 - one server, one configuration
-    _on = on
-
-
-def remember(serving: Any, response: Any, *, stored: bool | None) -> None:
-    """Keep the places of a response's items.
+def remember(setup: Setup, serving: Any, response: Any, *, stored: bool | None) -> None:
+    """Keep the places of a response's items, where references are resolved.
 
     Args:
+        setup: What the wrappers share.
         serving: vLLM's serving object.
         response: What vLLM answers with: a complete response, or an error.
         stored: Whether vLLM's store has it.
     """
-    if not _on or not stored or not hasattr(response, "output"):
+    if not stored or not setup.is_in_force(NAME) or not hasattr(response, "output"):
         return
     try:
         directory = serving.__dict__.setdefault(DIRECTORY, _Directory())
@@ -98,17 +94,17 @@ async def _create(call: Call) -> Any:
             status_code=HTTPStatus.BAD_REQUEST,
             param="input",
         )
-    except Exception as error:  # noqa: BLE001 - vLLM then says what it says without us
+    except Exception as error:  # noqa: BLE001 - vLLM then answers as it does without us
         fail_open("stable_ids: references in an input are not resolved", error)
     return await call.proceed()
 
 
 def _resolved(serving: Any, request: Any) -> list[Any]:
-    """The input with the items in the place of references to them.
+    """The input with each reference replaced by its item.
 
     Raises:
-        UnresolvedError: There is no such item, or it is there twice. A small request that names a
-            large item often would make a prompt without bounds.
+        UnresolvedError: There is no such item, or the input has it twice. A small request that
+            names a large item often would make a prompt without bounds.
     """
     there = {item_id for item in request.input if (item_id := _id_of_whole(item)) is not None}
     resolved = []
@@ -136,7 +132,7 @@ def _resolved(serving: Any, request: Any) -> list[Any]:
 
 
 def _id_of_whole(item: Any) -> str | None:
-    """The id of an input item that is no reference; `None` where it has none."""
+    """The id of an input item that is no reference; `None` if it has none."""
     if isinstance(item, dict):
         return None if _name(item) is not None else item.get("id")
     return getattr(item, "id", None)
@@ -157,7 +153,7 @@ def _name(item: Any) -> str | None:
 
 
 def _find(serving: Any, name: str) -> tuple[Any, str | None]:
-    """The item of that id as the store has it now, and of which response; `None` if it has none."""
+    """The stored item of that id and its response's id; `None` if the store has no such item."""
     directory = serving.__dict__.get(DIRECTORY)
     place = None if directory is None else directory.place(name)
     response = None if place is None else serving.response_store.get(place.response_id)
@@ -168,16 +164,16 @@ def _find(serving: Any, name: str) -> tuple[Any, str | None]:
 
 
 def _can_be_input(item: Any) -> bool:
-    """Whether vLLM can read an item; what it cannot, it refuses the whole request for.
+    """Whether vLLM accepts an item as input; one that it does not accept fails the whole request.
 
-    What a model did with the server's own tools is left out then, and a message that was broken
-    off before it said anything.
+    It does not accept calls of the server's own tools, and messages that were cut off before any
+    text.
     """
     return item.type not in RUN_BY_SERVER and not (item.type == "message" and not item.content)
 
 
 def _is_brought_along(serving: Any, item: Any) -> bool:
-    """Whether `previous_response_id` alone puts an item of that response into the prompt."""
+    """Whether `previous_response_id` by itself puts an item of that response into the prompt."""
     return bool(serving.use_harmony) or item.type == "message"
 
 
@@ -194,12 +190,12 @@ def _shown(name: str) -> str:
     return name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
 
 
-def _not_needed(_module: Any, settings: Settings) -> str | None:
+def _not_needed(_serving: Any, settings: Settings) -> str | None:
     return None if settings.item_reference else "VLLM_STABLE_IDS_ITEM_REFERENCE is off"
 
 
 PATCH = Patch(
-    name="item_reference",
+    name=NAME,
     what=(
         "Puts the item of a stored response where an input item of type `item_reference` names it "
         "by its id. An id that the store does not have gets 400 with the id. Calls of the server's "
@@ -210,17 +206,18 @@ PATCH = Patch(
         "type: item_reference` on gpt-oss. The Vercel AI SDK sends it from its second request on."
     ),
     upstream=(),
-    versions="0.15 to 0.33",
+    needed_since="0.15",
     delete_when="vLLM resolves `item_reference`",
     not_needed=_not_needed,
-    method=Method(
-        owner="OpenAIServingResponses",
-        # What is refused inside of it is refused with all that goes with that: vLLM since 0.23
-        # gives back cache blocks that another server keeps for the request.
-        name="_create_responses",
-        or_name="create_responses",
-        parameters=("request",),
-        fits=inspect.iscoroutinefunction,
-        wrapper=_create,
+    hooks=(
+        HookSpec(
+            # A request that is refused inside of it is cleaned up after: vLLM since 0.23 gives
+            # back cache blocks that another server keeps for the request.
+            name="_create_responses",
+            old_name="create_responses",
+            kind=inspect.iscoroutinefunction,
+            parameters=("request",),
+            make_wrapper=lambda _setup, _original: _create,
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""A background stream that is joined again ends where it ended."""
+"""Ends a re-joined background stream at every terminal event."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from vllm_stable_ids.overlay import TERMINAL
-from vllm_stable_ids.patches.seam import Call, Method, Patch
+from vllm_stable_ids.patches.patch import HookSpec, Patch
+from vllm_stable_ids.vllm_names import SERVING_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from vllm_stable_ids.events import Event
+    from vllm_stable_ids.patches.call import Call
     from vllm_stable_ids.settings import Settings
+
+
+METHOD = "responses_background_stream_generator"
 
 
 async def _replay(call: Call) -> AsyncGenerator[Event]:
@@ -26,9 +31,9 @@ async def _replay(call: Call) -> AsyncGenerator[Event]:
         await upstream.aclose()
 
 
-def not_needed(module: Any, _settings: Settings) -> str | None:
+def not_needed(serving: Any, _settings: Settings) -> str | None:
     """Why a replay ends by itself here."""
-    method = getattr(getattr(module, METHOD.owner, None), METHOD.name, None)
+    method = getattr(getattr(serving, SERVING_CLASS, None), METHOD, None)
     constants = getattr(getattr(method, "__code__", None), "co_consts", ())
     named = {name for value in constants for name in _strings(value)}
     return "this vLLM ends a replay at every terminal event" if named >= TERMINAL else None
@@ -40,14 +45,6 @@ def _strings(constant: Any) -> set[str]:
     return {value for value in several if isinstance(value, str)}
 
 
-METHOD = Method(
-    owner="OpenAIServingResponses",
-    name="responses_background_stream_generator",
-    parameters=(),
-    fits=inspect.isasyncgenfunction,
-    wrapper=_replay,
-)
-
 PATCH = Patch(
     name="replay",
     what="Ends a re-joined background stream at `response.failed` and `response.incomplete`, too.",
@@ -56,8 +53,14 @@ PATCH = Patch(
         "otherwise gets all its events and then waits for ever."
     ),
     upstream=(),
-    versions="0.15 to 0.33",
+    needed_since="0.15",
     delete_when="vLLM ends a replay at every terminal event",
     not_needed=not_needed,
-    method=METHOD,
+    hooks=(
+        HookSpec(
+            name=METHOD,
+            kind=inspect.isasyncgenfunction,
+            make_wrapper=lambda _setup, _original: _replay,
+        ),
+    ),
 )

@@ -1,34 +1,30 @@
-"""The inner seam: the terminal response, before the store or the client sees it."""
+"""The inner hook: the terminal response, before the store or the client sees it."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from vllm_stable_ids.patches import item_reference
-from vllm_stable_ids.patches.seam import Call, Method, Patch
+from vllm_stable_ids.patches.patch import HookSpec, Patch
 from vllm_stable_ids.patches.stream import OVERLAY
 
+if TYPE_CHECKING:
+    from vllm_stable_ids.patches.call import Call
+    from vllm_stable_ids.patches.patch import Setup
 
-async def _full(call: Call) -> Any:
+
+async def _finish(setup: Setup, call: Call) -> Any:
     response = await call.proceed()
     # Only a stream has an overlay: an answer that is not streamed has one identity anyway.
     overlay = getattr(call.arguments["context"], OVERLAY, None)
     if overlay is not None and hasattr(response, "output"):
         overlay.reconcile(response)
     request = call.arguments["request"]
-    item_reference.remember(call.instance, response, stored=request.store)
+    item_reference.remember(setup, call.instance, response, stored=request.store)
     return response
 
-
-METHOD = Method(
-    owner="OpenAIServingResponses",
-    name="responses_full_generator",
-    parameters=("request", "context"),
-    fits=inspect.iscoroutinefunction,
-    wrapper=_full,
-    required=True,
-)
 
 PATCH = Patch(
     name="terminal",
@@ -41,8 +37,15 @@ PATCH = Patch(
         "arguments is in the terminal response only."
     ),
     upstream=("#59834", "#59307", "#59859"),
-    versions="0.15 to 0.33",
+    needed_since="0.15",
     delete_when="both generator paths end with the items they streamed",
-    not_needed=lambda _module, _settings: None,
-    method=METHOD,
+    hooks=(
+        HookSpec(
+            name="responses_full_generator",
+            kind=inspect.iscoroutinefunction,
+            parameters=("request", "context"),
+            make_wrapper=lambda setup, _original: partial(_finish, setup),
+        ),
+    ),
+    is_required=True,
 )

@@ -1,9 +1,9 @@
-"""The answer of a built-in tool belongs to the call that it answers.
+"""Gives the output of a built-in tool the `call_id` of its call.
 
 With `VLLM_USE_EXPERIMENTAL_PARSER_CONTEXT=1` vLLM runs the built-in tools of text models itself.
-It keeps the call and a `function_call_output` with the tool's answer among the response's messages,
-of which the prompt of the next turn is made. vLLM before 0.32 gives the output a random `call_id`:
-chat templates that look up the call of an answer find none.
+It keeps the call and a `function_call_output` in the response's messages, from which the prompt of
+the next turn is made. vLLM before 0.32 gives the output a random `call_id`, so that chat templates
+find no call for it.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from vllm_stable_ids.log import fail_open
-from vllm_stable_ids.patches.seam import Call, Method, Patch
+from vllm_stable_ids.patches.patch import HookSpec, Patch
+from vllm_stable_ids.vllm_names import CONTEXT_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from vllm_stable_ids.patches.call import Call
     from vllm_stable_ids.settings import Settings
 
-CONTEXT_MODULE = "vllm.entrypoints.openai.responses.context"
-OWNER = "ParsableContext"
-TARGET = "append_tool_output"
+METHOD = "append_tool_output"
 
 CALLS = ("call_python_tool", "call_search_tool", "call_container_tool")
 ARGUMENTS = '{"code": "", "query": "", "cmd": []}'
 PROBED = "call_probe"
 
 
-def needed(context_module: Any) -> bool:
-    """Whether vLLM answers a call under another `call_id` than the call's.
+def needed(module: Any) -> bool:
+    """Whether vLLM gives the output of a call another `call_id`.
 
-    Its methods are tried on a call and a tool made up here. A vLLM in which they are not as known
-    is left alone.
+    Its methods are tried on a call and a tool made up here. A vLLM in which they differ from
+    those tested is left alone.
 
     Args:
-        context_module: vLLM's module `CONTEXT_MODULE`.
+        module: A module of vLLM's that has the class.
     """
     try:
-        owner = getattr(context_module, OWNER)
-        if "output" not in inspect.signature(vars(owner)[TARGET]).parameters:
+        owner = getattr(module, CONTEXT_CLASS)
+        if "output" not in inspect.signature(vars(owner)[METHOD]).parameters:
             return False
         answers = [_answer(owner, name) for name in CALLS]
     except Exception:  # noqa: BLE001 - whatever it is, this is no vLLM we know
@@ -49,7 +49,7 @@ def needed(context_module: Any) -> bool:
 
 
 def _append(call: Call) -> Any:
-    """Stands in for `ParsableContext.append_tool_output(output)`."""
+    """Called in place of `append_tool_output(output)`."""
     try:
         _join(call.instance, call.arguments["output"])
     except Exception as error:  # noqa: BLE001 - the answer matters more than its id
@@ -94,8 +94,8 @@ def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
     raise RuntimeError
 
 
-def _not_needed(module: Any, _settings: Settings) -> str | None:
-    return None if needed(module) else "this vLLM answers a call under the call's own id"
+def _not_needed(serving: Any, _settings: Settings) -> str | None:
+    return None if needed(serving) else "this vLLM answers a call under the call's own id"
 
 
 PATCH = Patch(
@@ -106,14 +106,17 @@ PATCH = Patch(
         "prompt of the next turn, too."
     ),
     upstream=("#55592",),
-    versions="0.15 to 0.31",
+    needed_since="0.15",
+    needed_until="0.31",
     delete_when="support of vLLM 0.31 ends",
     not_needed=_not_needed,
-    method=Method(
-        owner=OWNER,
-        name=TARGET,
-        parameters=("output",),
-        fits=inspect.isfunction,
-        wrapper=_append,
+    hooks=(
+        HookSpec(
+            owner=CONTEXT_CLASS,
+            name=METHOD,
+            kind=inspect.isfunction,
+            parameters=("output",),
+            make_wrapper=lambda _setup, _original: _append,
+        ),
     ),
 )

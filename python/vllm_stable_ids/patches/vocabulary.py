@@ -5,24 +5,23 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from vllm_stable_ids.events import PROTOCOL_MODULE
-from vllm_stable_ids.patches.seam import Patch
+from vllm_stable_ids.patches.patch import Patch
+from vllm_stable_ids.vllm_names import PROTOCOL_MODULE, REASONING_PART_CLASS
 
 if TYPE_CHECKING:
     from vllm_stable_ids.settings import Settings
 
 
-def is_openais(settings: Settings) -> bool:
-    """Whether the events are to have, or have anyway, the names of the API."""
+def has_openai_names(settings: Settings) -> bool:
+    """Whether streams have the API's event names: renamed here, or vLLM's own."""
     return settings.vocabulary or not _has_own_names()
 
 
 def _has_own_names() -> bool:
-    protocol = importlib.import_module(PROTOCOL_MODULE)
-    return hasattr(protocol, "ResponseReasoningPartAddedEvent")
+    return hasattr(importlib.import_module(PROTOCOL_MODULE), REASONING_PART_CLASS)
 
 
-def not_needed(_module: Any, settings: Settings) -> str | None:
+def not_needed(_serving: Any, settings: Settings) -> str | None:
     """Why `response.reasoning_part.*` is not renamed here."""
     if not settings.vocabulary:
         return "VLLM_STABLE_IDS_VOCABULARY is off"
@@ -39,7 +38,8 @@ PATCH = Patch(
         'one with "Unhandled response stream event".'
     ),
     upstream=("#59307",),
-    versions="0.15 to 0.31",
+    needed_since="0.15",
+    needed_until="0.31",
     delete_when="support of vLLM 0.31 ends",
     not_needed=not_needed,
 )

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use sse_rewrite::report::{Repaired, Report};
 use sse_rewrite::{GaveUp, Policy, SseRewriter};
 
 /// Rewrites the bytes of one event stream; see the stub for its methods.
@@ -60,22 +61,36 @@ impl PySseRewriter {
     }
 
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let changes: BTreeMap<&str, u64> = self.rewriter.report().counts().collect();
-        let gave_up = self.rewriter.gave_up();
-        let repaired: BTreeMap<_, _> = self
-            .rewriter
-            .repaired()
-            .iter()
-            .map(|(&(told, field, kind), &count)| ((field.key(), told.name(), kind), count))
-            .collect();
-        let report = PyDict::new(py);
-        report.set_item("changes", changes)?;
-        report.set_item("repaired", repaired)?;
-        report.set_item("inserted", self.rewriter.inserted())?;
-        report.set_item("gave_up", gave_up.map(|reason| reason.to_string()))?;
-        report.set_item("limit", gave_up.map(GaveUp::name))?;
-        Ok(report)
+        report(
+            py,
+            self.rewriter.report(),
+            self.rewriter.repaired(),
+            self.rewriter.inserted(),
+            self.rewriter.gave_up(),
+        )
     }
+}
+
+/// What was done to a stream; see `RewriterReport` of the stub.
+pub(crate) fn report<'py>(
+    py: Python<'py>,
+    changes: &Report,
+    repaired: &Repaired,
+    inserted: &BTreeMap<&'static str, u64>,
+    gave_up: Option<GaveUp>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let changes: BTreeMap<&str, u64> = changes.counts().collect();
+    let repaired: BTreeMap<_, _> = repaired
+        .iter()
+        .map(|(&(told, field, kind), &count)| ((field.key(), told.name(), kind), count))
+        .collect();
+    let report = PyDict::new(py);
+    report.set_item("changes", changes)?;
+    report.set_item("repaired", repaired)?;
+    report.set_item("inserted", inserted)?;
+    report.set_item("gave_up", gave_up.map(|reason| reason.to_string()))?;
+    report.set_item("limit", gave_up.map(GaveUp::name))?;
+    Ok(report)
 }
 
 impl PySseRewriter {

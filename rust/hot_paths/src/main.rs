@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use sse_rewrite::{Item, Ledger, Policy, SseRewriter, Template};
+use sse_rewrite::{Engine, Event, Item, Policy, SseRewriter, Template};
 
 const ITEM: &str = r#"{"id":"fc_1","type":"function_call","call_id":"call_1","name":"get_weather","arguments":"{}","status":"completed"}"#;
 const REBUILT: &str = r#"{"id":"fc_2","type":"function_call","call_id":"call_2","name":"get_weather","arguments":"{}","status":"completed"}"#;
@@ -26,9 +26,11 @@ fn deltas(item_id: &str, count: usize) {
     let response = r#""response":{"id":"resp_1","output":[]},"sequence_number":0"#;
     let item = r#""item":{"id":"msg_1","type":"message","content":[]},"output_index":0,"sequence_number":1"#;
     let mut stream = frame("response.created", response);
+    let part = r#""content_index":0,"item_id":"msg_1","output_index":0,"part":{"type":"output_text","text":""},"sequence_number":2"#;
     stream += &frame("response.output_item.added", item);
+    stream += &frame("response.content_part.added", part);
     for number in 0..count {
-        stream += &delta(item_id, number + 2);
+        stream += &delta(item_id, number + 3);
     }
     let mut rewriter = SseRewriter::new(Policy::default());
     let mut out = Vec::new();
@@ -43,7 +45,7 @@ fn deltas(item_id: &str, count: usize) {
 fn nothing(count: usize) {
     let mut stream = String::new();
     for number in 0..count {
-        stream += &delta("msg_1", number + 2);
+        stream += &delta("msg_1", number + 3);
     }
     black_box(stream);
 }
@@ -65,15 +67,29 @@ fn calls(count: usize) {
     }
 }
 
-/// The same as the plugin asks for it, item by item.
-fn ledger(count: usize) {
-    let item = Item::from_json(ITEM).ok();
-    let rebuilt: Vec<_> = Item::from_json(REBUILT).into_iter().collect();
+/// The same as the plugin asks for it, event by event.
+fn engine(count: usize) {
+    let item = || Item::read(ITEM.as_bytes()).ok();
+    let created = Event::Created {
+        response_id: Some("resp_1"),
+    };
+    let announced = Event::Announced {
+        index: Some(0),
+        item: item(),
+    };
+    let closed = Event::Closed {
+        index: Some(0),
+        item: item(),
+    };
+    let terminal = Event::Terminal {
+        failed: false,
+        output: Item::read(REBUILT.as_bytes()).into_iter().collect(),
+    };
     for _ in 0..count {
-        let mut ledger = Ledger::new(Policy::default());
-        let _ = black_box(ledger.added(Some(0), item.as_ref()));
-        let _ = black_box(ledger.done(Some(0), item.as_ref()));
-        let _ = black_box(ledger.terminal(&rebuilt));
+        let mut engine = Engine::new(Policy::default());
+        for event in [&created, &announced, &closed, &terminal] {
+            let _ = black_box(engine.take(event, None));
+        }
     }
 }
 
@@ -129,7 +145,7 @@ fn main() {
         "deltas_under_another_id" => deltas("msg_9", count),
         "calls" => calls(count),
         "words" => words(count),
-        "ledger" => ledger(count),
+        "engine" => engine(count),
         "encode" => encode(count),
         _ => {
             eprintln!("hot_paths: there is no {name:?}");

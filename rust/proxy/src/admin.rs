@@ -15,8 +15,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
 use crate::balance::Balancer;
+use crate::listen::accept;
 use crate::metrics::{self, Metrics};
-use crate::server::accept;
 
 /// What the admin address tells of.
 pub(crate) struct Admin {

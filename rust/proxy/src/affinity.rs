@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
-use serde::Deserialize;
 
+use crate::json_scan::Scanner;
 use crate::upstream::Upstream;
 
 /// How many responses are remembered; the one not asked for the longest is forgotten first.
@@ -33,10 +33,14 @@ impl Affinity {
         made.get(id).cloned()
     }
 
+    /// Notes where a response was made. The first place stays: clients may choose ids, and one who
+    /// chooses that of somebody else's response must not lead its owner away from it.
     fn learn(&self, id: &str, upstream: &Arc<Upstream>) {
         if id.len() <= MAX_ID_BYTES {
             let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            made.put(id.into(), Arc::clone(upstream));
+            if made.get(id).is_none() {
+                made.put(id.into(), Arc::clone(upstream));
+            }
         }
     }
 }
@@ -45,8 +49,9 @@ impl Affinity {
 pub(crate) struct Learner {
     affinity: Arc<Affinity>,
     upstream: Arc<Upstream>,
-    /// The start of an answer that is no stream.
-    start: Vec<u8>,
+    /// Reads the start of an answer that is no stream.
+    scanner: Scanner,
+    read: usize,
     events: usize,
     done: bool,
 }
@@ -56,7 +61,8 @@ impl Learner {
         Self {
             affinity,
             upstream,
-            start: Vec::new(),
+            scanner: Scanner::new(&["id"]),
+            read: 0,
             events: 0,
             done: false,
         }
@@ -72,8 +78,10 @@ impl Learner {
                 continue;
             };
             self.events += 1;
-            if let Ok(event) = serde_json::from_slice::<Event>(data) {
-                self.affinity.learn(&event.response.id, &self.upstream);
+            let mut scanner = Scanner::new(&["response", "id"]);
+            scanner.feed(data);
+            if let Some(id) = scanner.found() {
+                self.affinity.learn(id, &self.upstream);
                 self.done = true;
             }
             self.done |= self.events == EVENTS_LOOKED_AT;
@@ -88,50 +96,31 @@ impl Learner {
         if self.done {
             return;
         }
-        let room = LOOKED_AT - self.start.len();
-        self.start
-            .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        if let Some(id) = first_id(&self.start) {
-            self.affinity.learn(&id, &self.upstream);
+        let bytes = bytes.get(..LOOKED_AT - self.read).unwrap_or(bytes);
+        self.read += bytes.len();
+        self.scanner.feed(bytes);
+        if let Some(id) = self.scanner.found() {
+            self.affinity.learn(id, &self.upstream);
             self.done = true;
         }
-        self.done |= self.start.len() >= LOOKED_AT;
-        if self.done {
-            self.start = Vec::new();
+        self.done |= self.read == LOOKED_AT;
+    }
+}
+
+/// How much of a request is scanned before others have a turn.
+const SCANNED_AT_ONCE: usize = 256 << 10;
+
+/// The response that a request with this body goes on from.
+pub(crate) async fn previous_response_id(body: &[u8]) -> Option<String> {
+    let mut scanner = Scanner::new(&["previous_response_id"]);
+    let mut pieces = body.chunks(SCANNED_AT_ONCE);
+    while let Some(piece) = pieces.next() {
+        scanner.feed(piece);
+        if pieces.len() > 0 {
+            tokio::task::yield_now().await;
         }
     }
-}
-
-#[derive(Deserialize)]
-struct Event {
-    response: Named,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    id: String,
-}
-
-/// The id of an object that begins with its id, as responses do.
-fn first_id(object: &[u8]) -> Option<String> {
-    let rest = object.trim_ascii_start().strip_prefix(b"{")?;
-    let rest = rest.trim_ascii_start().strip_prefix(b"\"id\"")?;
-    let rest = rest.trim_ascii_start().strip_prefix(b":")?;
-    serde_json::Deserializer::from_slice(rest)
-        .into_iter::<String>()
-        .next()?
-        .ok()
-}
-
-/// The response that the body of a request goes on from.
-pub(crate) fn previous_response_id(body: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Body {
-        previous_response_id: Option<String>,
-    }
-    serde_json::from_slice::<Body>(body)
-        .ok()?
-        .previous_response_id
+    scanner.found().map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -145,12 +134,17 @@ mod tests {
 
     #[test]
     fn an_object_names_itself_however_it_is_cut() {
-        let body = br#" { "id" : "resp_1", "object": "response" }"#;
-        for cut in 0..body.len() {
-            let mut learner = learner();
-            learner.object(&body[..cut]);
-            learner.object(&body[cut..]);
-            assert!(learner.affinity.find("resp_1").is_some(), "cut at {cut}");
+        for body in [
+            r#" { "id" : "resp_1", "object": "response" }"#,
+            r#"{"top_p":NaN,"output":[{"id":"msg_1"}],"id":"resp_1"}"#,
+        ] {
+            for cut in 0..body.len() {
+                let mut learner = learner();
+                learner.object(&body.as_bytes()[..cut]);
+                learner.object(&body.as_bytes()[cut..]);
+                assert!(learner.affinity.find("resp_1").is_some(), "cut at {cut}");
+                assert!(learner.affinity.find("msg_1").is_none(), "cut at {cut}");
+            }
         }
     }
 
@@ -160,25 +154,24 @@ mod tests {
         for _ in 0..100 {
             learner.object(&[b'x'; 1000]);
         }
-        assert!(learner.done && learner.start.is_empty());
+        assert!(learner.done && learner.read == LOOKED_AT);
     }
 
     #[test]
     fn a_stream_names_its_response_in_the_first_event_that_has_one() {
         let mut learner = learner();
         learner.frames(b": hello\n\n");
-        learner.frames(b"event: response.created\r\ndata: {\"response\":{\"status\":\"queued\",\"id\":\"resp_2\"}}\r\n\r\n");
+        learner.frames(b"event: response.created\r\ndata: {\"response\":{\"top_p\":NaN,\"status\":\"queued\",\"id\":\"resp_2\"}}\r\n\r\n");
         assert!(learner.affinity.find("resp_2").is_some());
     }
 
     #[test]
-    fn the_response_gone_on_from_is_read() {
-        let id = previous_response_id(br#"{"input":[{"a":1}],"previous_response_id":"resp_3"}"#);
-        assert_eq!(id.as_deref(), Some("resp_3"));
-        assert_eq!(
-            previous_response_id(br#"{"previous_response_id":null}"#),
-            None
-        );
-        assert_eq!(previous_response_id(b"{"), None);
+    fn the_first_place_of_a_response_stays() {
+        let mut learner = learner();
+        learner.object(br#"{"id":"resp_1"}"#);
+        let other = Upstream::new(1, "http://b".parse().expect("an address"));
+        Learner::new(Arc::clone(&learner.affinity), Arc::new(other)).object(br#"{"id":"resp_1"}"#);
+        let home = learner.affinity.find("resp_1").expect("a place");
+        assert_eq!(home.index, 0);
     }
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -23,6 +24,8 @@ pub(crate) struct Balancer {
     all: Vec<Arc<Upstream>>,
     up: Mutex<Balance<Changes, ()>>,
     changes: UnboundedSender<Change<usize, Pick>>,
+    /// How many connections could not be made.
+    failures: AtomicUsize,
 }
 
 impl Balancer {
@@ -34,6 +37,7 @@ impl Balancer {
             })))),
             changes,
             all,
+            failures: AtomicUsize::new(0),
         };
         for upstream in &balancer.all {
             balancer.announce(upstream);
@@ -60,27 +64,38 @@ impl Balancer {
         self.announce(upstream);
     }
 
-    /// The upstream to ask next. Where none is up, that may have changed since: one is asked all
-    /// the same, and its refusal is the answer.
-    pub(crate) fn pick(&self) -> Option<Arc<Upstream>> {
-        if let [only] = self.all.as_slice() {
-            return Some(Arc::clone(only));
+    /// Notes that a connection to an upstream could not be made.
+    pub(crate) fn failed(&self, upstream: &Arc<Upstream>) {
+        self.set_up(upstream, false);
+        upstream.note_failure(self.failures.fetch_add(1, Ordering::Relaxed) + 1);
+    }
+
+    /// The upstream to ask next, none of those `tried`.
+    ///
+    /// Where none is up, that may have changed since: those that are down are asked all the same,
+    /// first the one that failed the longest ago.
+    pub(crate) fn pick(&self, tried: &[usize]) -> Option<Arc<Upstream>> {
+        let is_new = |upstream: &Arc<Upstream>| !tried.contains(&upstream.index);
+        self.pick_up().filter(is_new).or_else(|| {
+            let left = self.all.iter().filter(|upstream| is_new(upstream));
+            // One may have come up in this moment.
+            let order = |upstream: &&Arc<Upstream>| {
+                (!upstream.is_up(), upstream.last_failure(), upstream.open())
+            };
+            left.min_by_key(order).cloned()
+        })
+    }
+
+    /// The less busy of two that are up.
+    fn pick_up(&self) -> Option<Arc<Upstream>> {
+        if self.all.len() == 1 {
+            return None;
         }
-        let picked = {
-            let mut up = self.lock();
-            // Upstreams are always ready: what is pending is that there are none.
-            match up.poll_ready(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(Ok(())) => up.call(()).now_or_never(),
-                _ => None,
-            }
-        };
-        match picked {
-            Some(Ok(upstream)) => Some(upstream),
-            _ => self
-                .all
-                .iter()
-                .min_by_key(|upstream| upstream.open())
-                .cloned(),
+        let mut up = self.lock();
+        // Upstreams are always ready: what is pending is that there are none.
+        match up.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => up.call(()).now_or_never()?.ok(),
+            _ => None,
         }
     }
 

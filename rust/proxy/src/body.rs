@@ -9,8 +9,8 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use crate::affinity::Learner;
-use crate::client::Idle;
 use crate::driven::Connection;
+use crate::idle::Idle;
 use crate::upstream::Open;
 
 /// What an upstream answers, as it comes. Dropped before its end, it closes its connection.

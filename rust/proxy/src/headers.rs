@@ -3,11 +3,10 @@
 use std::net::IpAddr;
 
 use http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE,
-    COOKIE, ETAG, EXPECT, HOST, LOCATION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-    TRANSFER_ENCODING, UPGRADE, VIA,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, ETAG,
+    EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Version};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
@@ -58,7 +57,7 @@ pub(crate) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
 /// Makes the headers of a client those of the request to an upstream.
 pub(crate) fn to_upstream(
     headers: &mut HeaderMap,
-    version: Version,
+    via: Option<HeaderValue>,
     peer: Peer,
     upgrade: Option<&HeaderValue>,
 ) {
@@ -88,12 +87,9 @@ pub(crate) fn to_upstream(
     if let Ok(address) = peer.ip.to_string().parse() {
         append(headers, &FORWARDED_FOR, address);
     }
-    let via = if version == Version::HTTP_2 {
-        "2 vllm-stable-ids"
-    } else {
-        "1.1 vllm-stable-ids"
-    };
-    append(headers, &VIA, HeaderValue::from_static(via));
+    if let Some(via) = via {
+        append(headers, &VIA, via);
+    }
 }
 
 /// Says that the connection goes on with `protocol`.
@@ -114,34 +110,6 @@ pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
         .collect();
     for name in named.iter().chain(&HOP_BY_HOP) {
         headers.remove(name);
-    }
-}
-
-/// Makes a `Location` at the upstream one at the proxy, or it would lead clients around it.
-///
-/// Upstream calls itself by the `Host` that it was asked for.
-pub(crate) fn lead_here(headers: &mut HeaderMap, host: &HeaderValue) {
-    for name in [LOCATION, CONTENT_LOCATION] {
-        let path = headers.get(&name).and_then(|value| path_at(value, host));
-        if let Some(path) = path {
-            headers.insert(name, path);
-        }
-    }
-}
-
-/// The path of a URL at `host`.
-fn path_at(url: &HeaderValue, host: &HeaderValue) -> Option<HeaderValue> {
-    let (scheme, rest) = url.to_str().ok()?.split_once("://")?;
-    let host = host.to_str().ok()?;
-    let (authority, path) = rest.split_at_checked(host.len())?;
-    let is_there = authority.eq_ignore_ascii_case(host)
-        && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"));
-    match path.as_bytes() {
-        // Two slashes would begin another authority.
-        [b'/', b'/', ..] => None,
-        [b'/', ..] if is_there => path.parse().ok(),
-        [] | [b'?' | b'#', ..] if is_there => format!("/{path}").parse().ok(),
-        _ => None,
     }
 }
 
@@ -173,7 +141,10 @@ pub(crate) fn is_encoded(headers: &HeaderMap) -> bool {
 }
 
 /// The elements of a header that is a list.
-fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+pub(crate) fn tokens<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a str> {
     headers
         .get_all(name)
         .into_iter()
@@ -238,43 +209,19 @@ mod tests {
             ("x-forwarded-for", "10.0.0.1"),
             ("x-private", "1"),
         ]);
-        to_upstream(&mut found, Version::HTTP_11, PEER, None);
+        let via = HeaderValue::from_static("1.1 this");
+        to_upstream(&mut found, Some(via), PEER, None);
         let want = headers(&[
             ("authorization", "Bearer x"),
             ("connection", "te"),
             ("cookie", "a=1; b=2"),
             ("te", "trailers"),
-            ("via", "1.1 vllm-stable-ids"),
+            ("via", "1.1 this"),
             ("x-forwarded-for", "10.0.0.1, 127.0.0.1"),
             ("x-forwarded-host", "there"),
             ("x-forwarded-proto", "http"),
         ]);
         assert_eq!(found, want);
-    }
-
-    #[test]
-    fn a_place_at_the_upstream_is_one_at_the_proxy() {
-        for (said, want) in [
-            ("http://there:8000/v1/models?a=b#c", "/v1/models?a=b#c"),
-            ("https://There:8000", "/"),
-            ("http://there:8000?a", "/?a"),
-            ("/v1/models", "/v1/models"),
-            ("http://there:80001/", "http://there:80001/"),
-            (
-                "http://there:8000@elsewhere/",
-                "http://there:8000@elsewhere/",
-            ),
-            (
-                "http://there:8000//elsewhere",
-                "http://there:8000//elsewhere",
-            ),
-            ("ftp://there:8000/", "ftp://there:8000/"),
-            ("http://elsewhere/", "http://elsewhere/"),
-        ] {
-            let mut found = headers(&[("location", said)]);
-            lead_here(&mut found, &HeaderValue::from_static("there:8000"));
-            assert_eq!(found, headers(&[("location", want)]));
-        }
     }
 
     #[test]

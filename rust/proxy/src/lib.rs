@@ -5,19 +5,20 @@
 //!
 //! | part | does |
 //! |---|---|
-//! | [`server`] | listens, serves connections, drains |
+//! | [`server`], `listen` | listens, serves connections, drains |
 //! | `proxy` | the way of a request |
 //! | `route` | which requests are about responses |
-//! | `headers` | what of the headers goes on to the next connection |
+//! | `accept`, `headers`, `framing`, `location`, `loops` | which requests go on to the next connection, and what of their headers |
 //! | `upload` | bodies of requests, read ahead for the response they go on from |
 //! | `stream`, `body`, `broken` | event streams, rewritten; other answers; those that break off |
-//! | `client`, `driven`, `connect` | requests to upstreams, and the connections for them |
-//! | [`upstream`], `balance`, `health`, `affinity` | which upstream is asked |
+//! | `client`, `driven`, `connect`, `idle` | requests to upstreams, and the connections for them |
+//! | [`upstream`], `balance`, `health`, `affinity`, `json_scan` | which upstream is asked |
 //! | `admin`, `metrics` | `/health`, `/ready`, `/metrics` |
-//! | [`tls`] | what is trusted, and shown |
+//! | [`tls`], `named_verifier` | what is trusted, and shown |
 
 #![forbid(unsafe_code)]
 
+mod accept;
 mod admin;
 mod affinity;
 mod args;
@@ -27,9 +28,16 @@ mod broken;
 mod client;
 mod connect;
 mod driven;
+mod framing;
 mod headers;
 mod health;
+mod idle;
+mod json_scan;
+mod listen;
+mod location;
+mod loops;
 mod metrics;
+mod named_verifier;
 mod proxy;
 mod route;
 pub mod server;

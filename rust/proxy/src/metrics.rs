@@ -59,6 +59,7 @@ pub(crate) struct Metrics {
     pub(crate) requests: Counter,
     pub(crate) refused: Counter,
     pub(crate) upstream_failures: Counter,
+    pub(crate) unread: Counter,
     pub(crate) streams_open: Gauge,
     pub(crate) encoded: Counter,
     frames: Family<Label, Counter>,
@@ -77,6 +78,7 @@ impl Metrics {
             requests: Counter::default(),
             refused: Counter::default(),
             upstream_failures: Counter::default(),
+            unread: Counter::default(),
             streams_open: Gauge::default(),
             encoded: Counter::default(),
             frames: Family::default(),
@@ -102,6 +104,11 @@ impl Metrics {
             "upstream_failures",
             "Requests that no upstream answered",
             metrics.upstream_failures.clone(),
+        );
+        registry.register(
+            "requests_unread",
+            "Requests longer than --body-limit, not read for the response they go on from",
+            metrics.unread.clone(),
         );
         registry.register(
             "streams_open",

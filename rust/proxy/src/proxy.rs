@@ -1,12 +1,14 @@
 //! The way of a request: checked, sent to an upstream, answered.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
+use http_body::Body as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -17,20 +19,22 @@ use sse_rewrite::{Policy, SseRewriter};
 use tokio_util::task::TaskTracker;
 
 use crate::BoxError;
+use crate::accept;
 use crate::affinity::{Affinity, Learner, previous_response_id};
 use crate::balance::Balancer;
 use crate::body::Answer;
 use crate::broken::BreaksOff;
-use crate::client::{Client, Failed, Idle};
+use crate::client::{Client, Failed};
+use crate::framing;
 use crate::headers::{self, Peer};
+use crate::idle::Idle;
+use crate::location;
+use crate::loops;
 use crate::metrics::Metrics;
-use crate::route::Route;
+use crate::route::{self, Route};
 use crate::stream::Rewritten;
 use crate::upload::{Unread, Upload};
 use crate::upstream::Upstream;
-
-/// How much of a request is read to find the response it goes on from.
-const READ_AHEAD: u64 = 1 << 20;
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
 
@@ -43,15 +47,13 @@ pub(crate) struct Proxy {
     metrics: Arc<Metrics>,
     /// What is wanted of event streams beyond the contract.
     policy: Policy,
+    /// How much of a request is read to find the response it goes on from.
+    body_limit: u64,
+    /// Whether a request was longer, and somebody was told.
+    was_longer: AtomicBool,
+    name: loops::Name,
     /// Connections that are no HTTP any more.
     tunnels: TaskTracker,
-}
-
-/// Where a request is sent.
-struct Target {
-    upstream: Arc<Upstream>,
-    /// Whether another may be asked instead.
-    any: bool,
 }
 
 impl Proxy {
@@ -60,6 +62,7 @@ impl Proxy {
         balancer: Arc<Balancer>,
         metrics: Arc<Metrics>,
         policy: Policy,
+        body_limit: u64,
     ) -> Self {
         let several = balancer.all().len() > 1;
         Self {
@@ -68,6 +71,9 @@ impl Proxy {
             affinity: several.then(|| Arc::new(Affinity::new())),
             metrics,
             policy,
+            body_limit,
+            was_longer: AtomicBool::new(false),
+            name: loops::Name::new(),
             tunnels: TaskTracker::new(),
         }
     }
@@ -82,11 +88,24 @@ impl Proxy {
     }
 
     /// Answers a request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+    pub(crate) async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        peer: Peer,
+    ) -> Response<Body> {
         self.metrics.requests.inc();
-        let Some(path) = proper_path(&request) else {
-            self.metrics.refused.inc();
-            return refusal(StatusCode::BAD_REQUEST, "this is no request for a proxy");
+        let path = match accept::path(&mut request, &self.name) {
+            Ok(path) => path,
+            Err((status, message)) => {
+                self.metrics.refused.inc();
+                let mut refused = refusal(status, message);
+                if request.version() < Version::HTTP_2 {
+                    // Its client may see the end of it elsewhere.
+                    let close = HeaderValue::from_static("close");
+                    refused.headers_mut().insert(CONNECTION, close);
+                }
+                return refused;
+            }
         };
         match self.forward(request, path, peer).await {
             Ok(response) => response,
@@ -115,12 +134,18 @@ impl Proxy {
         peer: Peer,
     ) -> Result<Response<Body>, BoxError> {
         let (mut parts, body) = request.into_parts();
-        let route = Route::of(&parts.method, path.path());
+        let decoded = route::decoded(path.path());
+        let route = Route::of(&parts.method, &decoded);
         let mut came = Instant::now();
         let (upload, previous) = if self.affinity.is_some() && route == Route::Create {
-            let (upload, text) = Upload::read_ahead(body, READ_AHEAD).await?;
+            let (upload, text) = Upload::read_ahead(body, self.body_limit).await?;
             came = Instant::now();
-            (upload, text.as_deref().and_then(previous_response_id))
+            if let Some(text) = text {
+                (upload, previous_response_id(&text).await)
+            } else {
+                self.note_longer();
+                (upload, None)
+            }
         } else {
             (Upload::new(body), None)
         };
@@ -128,60 +153,60 @@ impl Proxy {
         let client_side = upgrade
             .as_ref()
             .and_then(|_| parts.extensions.remove::<OnUpgrade>());
-        // HTTP/2 has it in the URI.
-        if let (false, Some(authority)) = (parts.headers.contains_key(HOST), parts.uri.authority())
-        {
+        // HTTP/2 has it in the URI, and where HTTP/1.1 has it there, too, the header does not count.
+        if let Some(authority) = parts.uri.authority() {
             parts.headers.insert(HOST, authority.as_str().parse()?);
         }
-        headers::to_upstream(&mut parts.headers, parts.version, peer, upgrade.as_ref());
+        let via = self.name.element(parts.version);
+        headers::to_upstream(&mut parts.headers, via, peer, upgrade.as_ref());
+        framing::announce(&mut parts.headers, &upload.size_hint());
         if route.is_rewritten() {
             headers::ask_for_identity(&mut parts.headers);
         }
         let response_id = previous.as_deref().or(route.response_id());
-        let mut target = self.target(response_id)?;
-        let mut attempts = self.balancer.all().len();
+        let home = response_id.and_then(|id| self.affinity.as_ref()?.find(id));
+        let is_anywhere = home.is_none();
+        let first = home.or_else(|| self.balancer.pick(&[]));
+        let mut upstream = first.ok_or("there is no upstream")?;
+        let mut tried = Vec::new();
         loop {
             let mut outgoing = Request::new(upload.clone());
             *outgoing.method_mut() = parts.method.clone();
             *outgoing.uri_mut() = path.clone().into();
             *outgoing.headers_mut() = parts.headers.clone();
-            let open = target.upstream.begin();
+            let open = upstream.begin();
             let before = came.elapsed();
-            match self.client.request(&target.upstream, outgoing, open).await {
+            match self.client.request(&upstream, outgoing, open).await {
                 Ok(response) => {
-                    return Ok(self.pass_on(
-                        response,
-                        route,
-                        &target.upstream,
-                        client_side,
-                        before,
-                    ));
+                    return self.pass_on(response, route, &upstream, client_side, before);
                 }
+                // No connection: nothing of the body was taken, and another may be asked.
                 Err(Failed::Connect(error)) => {
-                    attempts -= 1;
                     if self.balancer.all().len() > 1 {
-                        self.balancer.set_up(&target.upstream, false);
-                        self.metrics.upstream_up(&target.upstream);
+                        self.balancer.failed(&upstream);
+                        self.metrics.upstream_up(&upstream);
                     }
-                    if !target.any || attempts == 0 {
-                        return Err(error);
+                    tried.push(upstream.index);
+                    match self.balancer.pick(&tried) {
+                        Some(another) if is_anywhere => upstream = another,
+                        _ => return Err(error),
                     }
-                    target = self.target(None)?;
                 }
                 Err(Failed::Answer(error)) => return Err(error.into()),
             }
         }
     }
 
-    /// The upstream that made `response_id`, or else any.
-    fn target(&self, response_id: Option<&str>) -> Result<Target, BoxError> {
-        let made = response_id.and_then(|id| self.affinity.as_ref()?.find(id));
-        let any = made.is_none();
-        let upstream = made.or_else(|| self.balancer.pick());
-        Ok(Target {
-            upstream: upstream.ok_or("there is no upstream")?,
-            any,
-        })
+    /// Notes that a request was too long to be read, and says so once.
+    fn note_longer(&self) {
+        self.metrics.unread.inc();
+        if !self.was_longer.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                body_limit = self.body_limit,
+                "a request is longer than --body-limit: it may reach another upstream than the \
+                 response that it goes on from; more of them are only counted"
+            );
+        }
     }
 
     /// Makes an answer of upstream's the one to the client.
@@ -192,35 +217,36 @@ impl Proxy {
         upstream: &Arc<Upstream>,
         client_side: Option<OnUpgrade>,
         before: Duration,
-    ) -> Response<Body> {
+    ) -> Result<Response<Body>, BoxError> {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return self.switch_protocols(response, client_side);
+            return Ok(self.switch_protocols(response, client_side));
         }
         *response.version_mut() = Version::HTTP_11;
+        framing::settle(response.headers_mut())?;
         headers::remove_hop_by_hop(response.headers_mut());
-        headers::lead_here(response.headers_mut(), &upstream.address.host());
+        location::rewrite(response.headers_mut(), &upstream.address.host());
         let status = response.status();
         let is_whole = status.is_success() && status != StatusCode::PARTIAL_CONTENT;
         if !route.is_rewritten() || !is_whole {
-            return response.map(boxed);
+            return Ok(response.map(boxed));
         }
         let affinity = self.affinity.as_ref();
         let learner = affinity.map(|known| Learner::new(Arc::clone(known), Arc::clone(upstream)));
         if !headers::is_event_stream(response.headers()) {
-            return response.map(|answer| boxed(answer.shown_to(learner)));
+            return Ok(response.map(|answer| boxed(answer.shown_to(learner))));
         }
         if headers::is_encoded(response.headers()) {
             self.metrics.encoded.inc();
             tracing::warn!("upstream compressed an event stream, which passes as it is");
-            return response.map(boxed);
+            return Ok(response.map(boxed));
         }
         headers::remove_about_the_bytes(response.headers_mut());
         let metrics = Arc::clone(&self.metrics);
-        response.map(|answer| {
+        Ok(response.map(|answer| {
             let rewriter = SseRewriter::new(self.policy);
             let rewritten = Rewritten::new(answer, rewriter, learner, metrics, before);
             BreaksOff::new(rewritten).boxed_unsync()
-        })
+        }))
     }
 
     /// Joins both sides once they have left HTTP, until both have ended.
@@ -259,19 +285,6 @@ impl Proxy {
         });
         Response::from_parts(parts, empty())
     }
-}
-
-/// The path of a request, if it is one that can be sent on.
-fn proper_path(request: &Request<Incoming>) -> Option<PathAndQuery> {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let hosts = (hosts.next(), hosts.next());
-    let has_host = match request.version() {
-        Version::HTTP_11 => matches!(hosts, (Some(_), None)),
-        _ => hosts.1.is_none(),
-    };
-    let path = request.uri().path_and_query()?;
-    let is_proper = has_host && request.method() != Method::CONNECT && path.path().starts_with('/');
-    is_proper.then(|| path.clone())
 }
 
 fn boxed(answer: Answer) -> Body {

@@ -1,8 +1,16 @@
 //! Which requests are about responses.
 
+use std::borrow::Cow;
+
 use http::Method;
+use percent_encoding::percent_decode_str;
 
 const RESPONSES: &str = "/v1/responses";
+
+/// A path as servers read it: `%5F` is `_`.
+pub(crate) fn decoded(path: &str) -> Cow<'_, str> {
+    percent_decode_str(path).decode_utf8_lossy()
+}
 
 /// What a request asks for, as far as the proxy cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +26,7 @@ pub(crate) enum Route<'a> {
 }
 
 impl<'a> Route<'a> {
+    /// `path` is [`decoded`].
     pub(crate) fn of(method: &Method, path: &'a str) -> Self {
         let Some(rest) = path.strip_prefix(RESPONSES) else {
             return Self::Other;
@@ -90,6 +99,22 @@ mod tests {
             (Method::POST, "/v1/chat/completions", Route::Other),
         ] {
             assert_eq!(Route::of(&method, path), route, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_decoded_as_servers_do_it() {
+        for (path, want) in [
+            ("/v1/responses", "/v1/responses"),
+            ("/v1/responses/resp%5F1", "/v1/responses/resp_1"),
+            ("/v1/%72esponses", "/v1/responses"),
+            ("/v1/responses%2fresp_1", "/v1/responses/resp_1"),
+            ("/v1/responses/resp%255F1", "/v1/responses/resp%5F1"),
+            ("/%zz%4/%", "/%zz%4/%"),
+            ("/a+b%20c", "/a+b c"),
+            ("/%C3%A9/%FF", "/\u{e9}/\u{fffd}"),
+        ] {
+            assert_eq!(decoded(path), want, "{path}");
         }
     }
 }

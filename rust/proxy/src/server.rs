@@ -16,7 +16,7 @@ use socket2::{SockRef, TcpKeepalive};
 use sse_rewrite::Policy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::BoxError;
@@ -25,6 +25,7 @@ use crate::balance::Balancer;
 use crate::connect::KEEPALIVE;
 use crate::headers::Peer;
 use crate::health;
+use crate::listen::{accept, listen};
 use crate::metrics::Metrics;
 use crate::proxy::Proxy;
 use crate::tls;
@@ -55,6 +56,8 @@ pub struct Config {
     pub drain: Duration,
     /// How often upstreams are asked whether they are well.
     pub health_interval: Duration,
+    /// Up to how many bytes of a request are read to find the response that it goes on from.
+    pub body_limit: u64,
 }
 
 impl Config {
@@ -70,6 +73,7 @@ impl Config {
             admin: None,
             drain: Duration::from_secs(300),
             health_interval: Duration::from_secs(5),
+            body_limit: 32 << 20,
         }
     }
 }
@@ -85,6 +89,7 @@ pub struct Server {
     policy: Policy,
     drain: Duration,
     health_interval: Duration,
+    body_limit: u64,
 }
 
 impl Server {
@@ -113,6 +118,7 @@ impl Server {
             },
             drain: config.drain,
             health_interval: config.health_interval,
+            body_limit: config.body_limit,
         })
     }
 
@@ -142,6 +148,7 @@ impl Server {
             Arc::clone(&self.balancer),
             Arc::clone(&self.metrics),
             self.policy,
+            self.body_limit,
         ));
         let mut background = tokio::task::JoinSet::new();
         // One upstream alone is asked whatever its health: only /ready wants to know.
@@ -183,24 +190,6 @@ impl Server {
         });
         drained.await.is_ok()
     }
-}
-
-/// The next connection; waits while the system has none to give.
-pub(crate) async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
-    loop {
-        match listener.accept().await {
-            Ok(accepted) => return accepted,
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                sleep(Duration::from_millis(50)).await;
-            }
-        }
-    }
-}
-
-async fn listen(address: SocketAddr) -> Result<TcpListener, BoxError> {
-    let listening = TcpListener::bind(address).await;
-    listening.map_err(|error| format!("cannot listen at {address}: {error}").into())
 }
 
 /// A connection of a client's.

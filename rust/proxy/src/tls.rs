@@ -7,6 +7,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
+use crate::named_verifier::NamedVerifier;
+
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
@@ -28,20 +30,24 @@ pub fn for_clients(chain: &[u8], key: &[u8]) -> Result<Arc<ServerConfig>, String
     Ok(Arc::new(config))
 }
 
-/// How upstreams are verified: by `authorities` (PEM) alone, or else by the system's.
+/// How upstreams are verified: by `named` (PEM) alone, or else by the system's authorities.
+/// `named` has authorities, and certificates of upstreams themselves.
 ///
 /// # Errors
 ///
 /// A message for the user.
-pub fn for_upstreams(authorities: Option<&[u8]>) -> Result<ClientConfig, String> {
+pub fn for_upstreams(named: Option<&[u8]>) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
-    if let Some(authorities) = authorities {
-        for certificate in certificates(authorities, "--upstream-ca")? {
-            roots
-                .add(certificate)
-                .map_err(|error| format!("--upstream-ca cannot be used: {error}"))?;
-        }
-    } else {
+    let named = match named {
+        Some(named) => certificates(named, "--upstream-ca")?,
+        None => Vec::new(),
+    };
+    for certificate in &named {
+        roots
+            .add(certificate.clone())
+            .map_err(|error| format!("--upstream-ca cannot be used: {error}"))?;
+    }
+    if named.is_empty() {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
             return Err(
@@ -51,9 +57,15 @@ pub fn for_upstreams(authorities: Option<&[u8]>) -> Result<ClientConfig, String>
             );
         }
     }
+    let verifier = NamedVerifier::new(roots, named, provider())?;
     ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
-        .map(|builder| builder.with_root_certificates(roots).with_no_client_auth())
+        .map(|builder| {
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier))
+                .with_no_client_auth()
+        })
         .map_err(|error| error.to_string())
 }
 

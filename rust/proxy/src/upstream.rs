@@ -1,6 +1,7 @@
-//! The servers behind the proxy, and the connections to them.
+//! The servers behind the proxy, and how busy they are.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,6 +14,7 @@ use http::{HeaderValue, Uri};
 pub struct Address {
     scheme: Scheme,
     authority: Authority,
+    port: u16,
     host: HeaderValue,
 }
 
@@ -24,6 +26,15 @@ impl Address {
     /// What requests there say in `Host`.
     pub(crate) fn host(&self) -> HeaderValue {
         self.host.clone()
+    }
+
+    /// The name or IP address to look up, and the port.
+    pub(crate) fn host_and_port(&self) -> (&str, u16) {
+        let host = self.authority.host();
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        (bare.unwrap_or(host), self.port)
     }
 
     /// The URL of `path` there.
@@ -39,34 +50,78 @@ impl Address {
 impl FromStr for Address {
     type Err = String;
 
+    /// Messages say what to write instead.
     fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text
-            .parse::<Uri>()
-            .map_err(|error| error.to_string())?
-            .into_parts();
+        let uri = text.parse::<Uri>();
+        let uri = uri.map_err(|error| format!("{error}; write one such as {EXAMPLE}"))?;
+        let parts = uri.into_parts();
         let (Some(scheme), Some(authority)) = (parts.scheme, parts.authority) else {
-            return Err("a URL such as http://127.0.0.1:8000 is wanted".to_owned());
+            return Err(format!("a URL is wanted, such as {EXAMPLE}"));
         };
         if scheme != Scheme::HTTP && scheme != Scheme::HTTPS {
-            return Err(format!("http or https is wanted, not {scheme}"));
+            return Err(format!(
+                "http or https is wanted, not {scheme}; write one such as {EXAMPLE}"
+            ));
         }
-        if authority.as_str().contains('@') {
-            return Err("a user or password has no place here: clients send their own".to_owned());
+        if let Some((_, rest)) = authority.as_str().rsplit_once('@') {
+            return Err(format!(
+                "a user or password has no place here: clients send their own; \
+                 write {scheme}://{rest}"
+            ));
         }
-        if parts.path_and_query.is_some_and(|path| path != "/") {
-            return Err("a path has no place here: requests keep their own".to_owned());
+        // The parser drops a fragment without a word.
+        if text.contains('#') || parts.path_and_query.is_some_and(|path| path != "/") {
+            return Err(format!(
+                "a path, query or fragment has no place here: requests keep their own; \
+                 write {scheme}://{authority}"
+            ));
         }
-        let host = match authority.port_u16() {
-            Some(443) if scheme == Scheme::HTTPS => authority.host(),
-            Some(80) if scheme == Scheme::HTTP => authority.host(),
-            _ => authority.as_str(),
+        let is_https = scheme == Scheme::HTTPS;
+        let default = if is_https { 443 } else { 80 };
+        let port = port(&scheme, &authority)?.unwrap_or(default);
+        let host = if port == default {
+            authority.host()
+        } else {
+            authority.as_str()
         };
         let host = HeaderValue::from_str(host).map_err(|error| error.to_string())?;
         Ok(Self {
             scheme,
             authority,
+            port,
             host,
         })
+    }
+}
+
+const EXAMPLE: &str = "http://127.0.0.1:8000";
+
+/// The port of a URL, if it has one, once its host is one that can be looked up.
+fn port(scheme: &Scheme, authority: &Authority) -> Result<Option<u16>, String> {
+    let host = authority.host();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    let is_host = match host.strip_prefix('[') {
+        Some(rest) => rest
+            .strip_suffix(']')
+            .is_some_and(|ip| ip.parse::<Ipv6Addr>().is_ok()),
+        None => !host.is_empty() && host.bytes().all(is_name),
+    };
+    let after = authority.as_str().strip_prefix(host).filter(|_| is_host);
+    let text = match after.map(|after| after.strip_prefix(':').ok_or(after)) {
+        Some(Ok(text)) => text,
+        Some(Err("")) => return Ok(None),
+        Some(Err(_)) | None => {
+            return Err(format!(
+                "`{authority}` is no name of a host and no IP address; write one such as {EXAMPLE}"
+            ));
+        }
+    };
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(port @ 1..) if is_number => Ok(Some(port)),
+        _ => Err(format!(
+            "`{text}` is no port; write one from 1 to 65535, such as {scheme}://{host}:8000"
+        )),
     }
 }
 
@@ -86,6 +141,8 @@ pub(crate) struct Upstream {
     up: AtomicBool,
     /// Requests it has not answered to their end.
     open: AtomicUsize,
+    /// Which of all connections that could not be made was the last one to it; 0: none.
+    last_failure: AtomicUsize,
 }
 
 impl Upstream {
@@ -95,6 +152,7 @@ impl Upstream {
             address,
             up: AtomicBool::new(true),
             open: AtomicUsize::new(0),
+            last_failure: AtomicUsize::new(0),
         }
     }
 
@@ -105,6 +163,15 @@ impl Upstream {
     /// Notes whether it is up; returns whether that is news.
     pub(crate) fn set_up(&self, up: bool) -> bool {
         self.up.swap(up, Ordering::Relaxed) != up
+    }
+
+    /// Notes that the connection with this number could not be made.
+    pub(crate) fn note_failure(&self, number: usize) {
+        self.last_failure.fetch_max(number, Ordering::Relaxed);
+    }
+
+    pub(crate) fn last_failure(&self) -> usize {
+        self.last_failure.load(Ordering::Relaxed)
     }
 
     pub(crate) fn open(&self) -> usize {

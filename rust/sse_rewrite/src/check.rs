@@ -1,26 +1,25 @@
 //! Judges a stream by the decisions of the rewriter.
 //!
 //! There is one set of rules: the checker is a rewriter whose output nobody wants. Where the
-//! translator decides that something must be replaced, inserted or dropped, it says so to a
-//! [`Watch`]; in a rewriter that is empty, in a checker it is a recorder, which puts a name to
-//! what was wrong. What a rewriter must leave (another `response.id`, a missing end, frames
-//! that nobody can read) the recorder notices by itself.
+//! engine decides that something must be replaced, inserted or dropped, it tells its
+//! [`Observer`](crate::contract::observer::Observer). That of the checker is a recorder, which
+//! puts a name to what was wrong. What a rewriter must leave (another `response.id`, a missing
+//! end, frames that nobody can read) the recorder notices by itself.
 
 pub mod breach;
 mod findings;
 pub mod items;
 mod naming;
+mod observe;
 pub mod origin;
 mod recorder;
 mod table;
-mod terminal;
 mod text;
 pub mod verdict;
 
-pub(crate) use recorder::{Recorder, Watch};
-
-use crate::policy::Policy;
-use crate::rewriter::SseRewriter;
+use crate::contract::policy::Policy;
+use crate::wire::rewriter::SseRewriter;
+use recorder::Recorder;
 use verdict::Verdict;
 
 /// How much room for the rewriter's output is kept between two pieces.
@@ -41,7 +40,7 @@ const KEPT_ROOM: usize = 1 << 20;
 /// ```
 #[derive(Debug)]
 pub struct Checker {
-    rewriter: SseRewriter,
+    rewriter: SseRewriter<Recorder>,
     out: Vec<u8>,
 }
 
@@ -50,7 +49,7 @@ impl Checker {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self {
-            rewriter: SseRewriter::watched(policy),
+            rewriter: SseRewriter::observed(policy, Recorder::default()),
             out: Vec::new(),
         }
     }
@@ -65,9 +64,9 @@ impl Checker {
     /// The stream has ended: what was found in it.
     #[must_use]
     pub fn finish(mut self) -> Verdict {
-        self.rewriter.watch().note(Recorder::last_frame);
+        self.rewriter.observer().last_frame();
         self.rewriter.finish_into(&mut self.out);
         let limit = self.rewriter.gave_up();
-        self.rewriter.watch().verdict(limit)
+        std::mem::take(self.rewriter.observer()).verdict(limit)
     }
 }

@@ -141,6 +141,6 @@ def _judgement(live: LiveVerdict) -> Text:
 
 
 def _place(rule: str) -> tuple[bool, int, str]:
-    """Where a rule stands among the others: C1 to C11, then those without a number."""
+    """Where a rule stands among the others: C1 to C12, then those without a number."""
     number = NUMBER.fullmatch(rule)
     return number is None, int(number[1]) if number else 0, rule

@@ -127,6 +127,15 @@ impl Fake {
         R: Future<Output = Option<Wire>> + Send,
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        Self::at(listener, answer)
+    }
+
+    /// The same at an address of the test's own.
+    pub(crate) fn at<F, R>(listener: TcpListener, answer: F) -> Self
+    where
+        F: Fn(Request, Wire) -> R + Clone + Send + Sync + 'static,
+        R: Future<Output = Option<Wire>> + Send,
+    {
         let address = listener.local_addr().expect("an address");
         let requests = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&requests);

@@ -5,6 +5,10 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
+mod arguments;
+#[cfg(test)]
 mod bed;
 #[cfg(test)]
 mod client;
@@ -13,9 +17,13 @@ mod failures;
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
+mod homes;
+#[cfg(test)]
 mod http2;
 #[cfg(test)]
 mod large;
+#[cfg(test)]
+mod loops;
 #[cfg(test)]
 mod passing;
 #[cfg(test)]
@@ -25,4 +33,8 @@ mod rules;
 #[cfg(test)]
 mod several;
 #[cfg(test)]
+mod smuggling;
+#[cfg(test)]
 mod streams;
+#[cfg(test)]
+mod strict;

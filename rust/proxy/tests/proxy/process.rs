@@ -4,6 +4,11 @@ use std::net::SocketAddr;
 use std::process::{ExitStatus, Output, Stdio};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStderr, Command};
@@ -12,7 +17,7 @@ use crate::bed::{delta, opening, soon};
 use crate::client::{Client, ask, create, get};
 use crate::fake::Fake;
 
-fn program(args: &[&str]) -> Command {
+pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vllm-stable-ids-proxy"));
     command.args(args).kill_on_drop(true).stdin(Stdio::null());
     command
@@ -128,9 +133,9 @@ async fn draining_comes_to_an_end() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_log_quotes_nothing() {
-    let upstream = Fake::new(|request, mut wire| async move {
+/// An upstream that breaks off every answer.
+async fn broken() -> Fake {
+    Fake::new(|request, mut wire| async move {
         if request.is_for("GET /v1/secret") {
             return None;
         }
@@ -139,7 +144,12 @@ async fn the_log_quotes_nothing() {
         wire.chunk(delta(2, "secret")).await;
         None
     })
-    .await;
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_quotes_nothing() {
+    let upstream = broken().await;
     let proxy = Running::before(upstream.address, &["--log-level", "debug"]).await;
     let mut client = Client::new(proxy.address).await;
     client
@@ -155,6 +165,41 @@ async fn the_log_quotes_nothing() {
         log.contains("upstream failed in the middle of a stream"),
         "{log}"
     );
+    assert!(!log.contains("secret"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_quotes_nothing_of_http2_either() {
+    let upstream = broken().await;
+    let proxy = Running::before(upstream.address, &["--log-level", "debug"]).await;
+    let stream = TcpStream::connect(proxy.address).await.expect("it listens");
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+        .await
+        .expect("HTTP/2");
+    tokio::spawn(connection);
+    for path in ["/v1/responses?secret", "/v1/secret"] {
+        let request = Request::post(format!("http://secret{path}"))
+            .header("authorization", "Bearer secret")
+            .header("x-secret", "secret")
+            .body(Full::new(Bytes::from("secret")))
+            .expect("a request");
+        // It may break off before its head comes.
+        let _ = soon(sender.send_request(request)).await;
+    }
+    drop(sender);
+    // A frame that makes no sense, and a farewell (GOAWAY) in words of the client's.
+    for frame in [
+        &b"\0\0\x06\x07secret!secret"[..],
+        b"\0\0\x0e\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01secret",
+    ] {
+        let mut client = Client::new(proxy.address).await;
+        let begin = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        client.send([begin, frame].concat()).await;
+        client.rest().await;
+    }
+    proxy.signal("TERM");
+    let (_, log) = proxy.end().await;
+    assert!(log.contains("a connection failed"), "{log}");
     assert!(!log.contains("secret"), "{log}");
 }
 
@@ -182,68 +227,7 @@ async fn it_is_quiet_when_all_is_well() {
     assert_eq!(text(&output), "");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn arguments_that_make_no_sense_are_explained() {
-    let here = env!("CARGO_MANIFEST_DIR");
-    let upstream = ["--upstream", "http://127.0.0.1:1"];
-    for (args, message) in [
-        (&[][..], "--upstream"),
-        (&["--upstream", "127.0.0.1:8000"], "http://127.0.0.1:8000"),
-        (&["--upstream", "ftp://x"], "http or https is wanted"),
-        (&["--upstream", "http://x/v1"], "a path has no place here"),
-        (&["--upstream", "http://u:p@x"], "a user or password"),
-        (&[upstream[0], upstream[1], "--listen", "8001"], "--listen"),
-        (&[upstream[0], upstream[1], "--tls-cert", "x"], "--tls-key"),
-        (
-            &[
-                upstream[0],
-                upstream[1],
-                "--tls-cert",
-                "none",
-                "--tls-key",
-                "none",
-            ],
-            "cannot read none",
-        ),
-        (
-            &[
-                "--upstream",
-                "https://x",
-                "--upstream-ca",
-                &format!("{here}/Cargo.toml"),
-            ],
-            "no certificate",
-        ),
-        (&[upstream[0], upstream[1], "--upsteam", "x"], "--upstream"),
-    ] {
-        let output = soon(program(args).output()).await.expect("it runs");
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output));
-        assert!(
-            text(&output).contains(message),
-            "{args:?}: {}",
-            text(&output)
-        );
-    }
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("an address").to_string();
-    let args = [upstream[0], upstream[1], "--listen", &address];
-    let output = soon(program(&args).output()).await.expect("it runs");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output).contains("cannot listen at"),
-        "{}",
-        text(&output)
-    );
-    let output = soon(program(&["--help"]).output()).await.expect("it runs");
-    assert!(output.status.success());
-    assert!(
-        text(&output).contains("Usage: vllm-stable-ids-proxy "),
-        "{}",
-        text(&output)
-    );
-}
-
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     let bytes = [&output.stdout[..], &output.stderr].concat();
     String::from_utf8(bytes).expect("text")
 }

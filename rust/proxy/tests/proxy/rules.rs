@@ -133,7 +133,9 @@ async fn a_whole_url_is_asked_of_the_upstream_all_the_same() {
     let proxy = Proxy::before(&[upstream.address]).await;
     let request = "GET http://elsewhere.invalid/v1/models HTTP/1.1\r\nhost: x\r\n\r\n";
     assert_eq!(ask(proxy.address, request).await.status(), "200");
-    assert!(upstream.request().await.is_for("GET /v1/models"));
+    let came = upstream.request().await;
+    assert!(came.is_for("GET /v1/models"));
+    assert_eq!(came.header("x-forwarded-host"), Some("elsewhere.invalid"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

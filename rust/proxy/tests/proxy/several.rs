@@ -1,8 +1,13 @@
 //! Several upstreams.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use crate::bed::{Proxy, delta, opening, until};
+use stable_ids_proxy::server::Config;
+
+use crate::bed::{Proxy, config, delta, opening, until};
 use crate::client::{ask, create, get};
 use crate::fake::Fake;
 
@@ -102,6 +107,52 @@ async fn where_all_are_dead_there_is_a_502_and_no_readiness() {
     assert_eq!(get(proxy.address, "/v1/models").await.status(), "502");
     until(|| async { get(proxy.admin, "/ready").await.status() == "503" }).await;
     assert_eq!(get(proxy.admin, "/health").await.status(), "200");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_all_were_down_one_that_comes_back_is_asked_at_once() {
+    for which in [0, 1] {
+        let addresses = [nobody().await, nobody().await];
+        let proxy = Proxy::with(Config {
+            health_interval: Duration::from_secs(3600),
+            ..config(&addresses)
+        })
+        .await;
+        for _ in 0..3 {
+            assert_eq!(get(proxy.address, "/v1/models").await.status(), "502");
+        }
+        let listener = tokio::net::TcpListener::bind(addresses[which]).await;
+        let back = Fake::at(
+            listener.expect("the port is free"),
+            |request, mut wire| async move {
+                wire.answer("200 OK", "", request.body).await;
+                Some(wire)
+            },
+        );
+        for _ in 0..4 {
+            let answer = ask(proxy.address, post("{\"input\":\"kept whole\"}")).await;
+            assert_eq!(answer.status(), "200");
+            assert_eq!(answer.body, b"{\"input\":\"kept whole\"}");
+        }
+        assert_eq!(back.requests().len(), 4);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_was_begun_goes_to_no_other() {
+    let taken = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&taken);
+    let begins = move |_, _| {
+        count.fetch_add(1, Ordering::SeqCst);
+        std::future::ready(None)
+    };
+    let (a, b) = (Fake::new(begins.clone()).await, Fake::new(begins).await);
+    let proxy = Proxy::before(&[a.address, b.address]).await;
+    for number in 1..=8 {
+        let answer = ask(proxy.address, post("{\"input\":[]}")).await;
+        assert_eq!(answer.status(), "502");
+        assert_eq!(taken.load(Ordering::SeqCst), number);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,6 +23,8 @@ pub enum Rule {
     C7,
     /// Distinct ids.
     C11,
+    /// Usable when announced.
+    C12,
     /// One end, after everything else. A rewriter makes none up.
     #[serde(rename = "end")]
     End,
@@ -33,7 +35,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, in the order in which they are reported.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::C1,
         Self::C2,
         Self::C3,
@@ -42,6 +44,7 @@ impl Rule {
         Self::C6,
         Self::C7,
         Self::C11,
+        Self::C12,
         Self::End,
         Self::Frame,
     ];
@@ -55,9 +58,12 @@ impl Rule {
             Self::C3 => "sequence numbers grow",
             Self::C4 => "the final response lists what was streamed, in that order",
             Self::C5 => "every item is in the stream and in the final response",
-            Self::C6 => "the final response says what the stream said",
+            Self::C6 => "an item says at its end what it said in the stream",
             Self::C7 => "the stream is of one response",
             Self::C11 => "every item has an id of its own",
+            Self::C12 => {
+                "a call has its name and call_id when it is announced, and a part is opened first"
+            }
             Self::End => "the response ends once, after everything else",
             Self::Frame => "every event can be read",
         }
@@ -84,7 +90,7 @@ pub enum Fault {
     AfterClose,
     /// An item that is still open at the end.
     NeverClosed,
-    /// Another `content_index` than the part's place, or none.
+    /// Another `content_index` or `summary_index` than the part's place, or none.
     Part,
     /// A `sequence_number` that does not grow.
     Number,
@@ -102,6 +108,12 @@ pub enum Fault {
     Missing,
     /// An item that says something else in the terminal output.
     Payload,
+    /// An item that is closed with another text than it streamed.
+    ClosedOtherwise,
+    /// A call that is announced without its `call_id` or its name.
+    Unusable,
+    /// An event of a part that was never opened.
+    PartUnopened,
     /// Another `response.id`.
     ResponseId,
     /// A second beginning before the end.
@@ -141,7 +153,8 @@ impl Fault {
             Self::Number => Rule::C3,
             Self::Position | Self::Type | Self::Unstreamed | Self::NotAnItem => Rule::C4,
             Self::OnlyAtEnd | Self::Missing => Rule::C5,
-            Self::Payload => Rule::C6,
+            Self::Payload | Self::ClosedOtherwise => Rule::C6,
+            Self::Unusable | Self::PartUnopened => Rule::C12,
             Self::ResponseId | Self::BeginsAgain => Rule::C7,
             Self::Unnamed | Self::Taken => Rule::C11,
             Self::NoEnd | Self::EndsTwice | Self::AfterEnd => Rule::End,
@@ -149,12 +162,13 @@ impl Fault {
         }
     }
 
-    /// Whether the rewriter mends it.
+    /// Whether the rewriter mends it, as a rule.
     #[must_use]
     pub const fn is_mended(self) -> bool {
         !matches!(
             self,
             Self::ResponseId
+                | Self::ClosedOtherwise
                 | Self::NoEnd
                 | Self::EndsTwice
                 | Self::AfterEnd
@@ -195,6 +209,7 @@ pub(crate) struct Found {
     pub(crate) field: Option<&'static str>,
     pub(crate) announced: Option<String>,
     pub(crate) said: Option<String>,
+    pub(crate) is_mended: bool,
 }
 
 impl Found {
@@ -207,6 +222,7 @@ impl Found {
             field: None,
             announced: None,
             said: None,
+            is_mended: fault.is_mended(),
         }
     }
 
@@ -286,6 +302,15 @@ impl Found {
             Fault::Payload => {
                 format!("{subject} says something else in the final response than it did in the stream.")
             }
+            Fault::ClosedOtherwise => {
+                format!("{subject} is closed with another text than it streamed.")
+            }
+            Fault::Unusable => format!(
+                "{subject} is announced without {field}, and strict clients take none in later."
+            ),
+            Fault::PartUnopened => format!(
+                "{subject} has an event of a part that was never opened, at which strict clients stop."
+            ),
             Fault::ResponseId => {
                 format!("The response began as {announced}, but this event calls it {said}.")
             }
@@ -311,6 +336,7 @@ impl Found {
         let anywhere = self.fault != Fault::Identity;
         breach.fault == self.fault
             && (anywhere || breach.telling == self.telling)
+            && breach.mended == self.is_mended
             && breach.output_index == self.slot
             && breach.field == self.field
             && breach.announced == self.announced

@@ -10,7 +10,7 @@ pub(super) const LISTED: usize = 1000;
 const LOOKED_BACK: usize = 16;
 
 /// The event that is being decided on.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Place {
     pub(super) response: u64,
     pub(super) event: u64,
@@ -62,7 +62,7 @@ impl Findings {
             times: 0,
             response,
             output_index: found.slot,
-            mended: found.fault.is_mended(),
+            mended: found.is_mended,
             sentence: found.sentence(),
             telling: found.telling,
             item_type: found.kind,

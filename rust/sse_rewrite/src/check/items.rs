@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::check::text::short;
-use crate::identity::Identity;
+use crate::contract::identity::Identity;
 
 /// An item, as it was first told, and what was told of it each time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -5,10 +5,10 @@ use std::ops::Range;
 use crate::check::breach::{Fault, Found, Telling};
 use crate::check::recorder::Recorder;
 use crate::check::text::shorter;
-use crate::fields::member_text;
-use crate::identity::{Field, Identity};
-use crate::mint;
-use crate::vocabulary::EventKind;
+use crate::contract::catalogue::EventKind;
+use crate::contract::catalogue::id_prefix;
+use crate::contract::identity::{Field, Identity};
+use crate::wire::fields::member_text;
 
 impl Recorder {
     /// What an event says of the response as a whole.
@@ -20,7 +20,7 @@ impl Recorder {
         kind: EventKind,
     ) {
         let text = |name| member_text(json, Some(response), name);
-        if matches!(kind, EventKind::Created | EventKind::Terminal) {
+        if matches!(kind, EventKind::Created | EventKind::Terminal { .. }) {
             self.signs.response(json, response);
         }
         if kind != EventKind::Created {
@@ -99,7 +99,7 @@ impl Recorder {
     }
 
     fn look_at_prefix(&mut self, said: &Identity) {
-        let Some((id, prefix)) = said.id.as_deref().zip(mint::prefix(&said.kind)) else {
+        let Some((id, prefix)) = said.id.as_deref().zip(id_prefix(&said.kind)) else {
             return;
         };
         if !id.starts_with(prefix) {

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::fields::member;
-use crate::identity::Identity;
-use crate::walk;
+use crate::contract::identity::Identity;
+use crate::json::scan;
+use crate::wire::fields::member;
 
 /// Members that vLLM adds to the response of the API.
 const OF_VLLM: [&str; 3] = ["kv_transfer_params", "input_messages", "output_messages"];
@@ -79,7 +79,7 @@ impl Signs {
             }
         }
         let mut is_empty = true;
-        if walk::array(json, place.start, |_| is_empty = false).is_some() {
+        if scan::array(json, place.start, |_| is_empty = false).is_some() {
             self.turns = Some(if is_empty {
                 Path::Simple
             } else {

@@ -3,7 +3,7 @@
 use crate::check::breach::Telling;
 use crate::check::findings::LISTED;
 use crate::check::items::{ItemTold, Told};
-use crate::identity::{Field, Identity};
+use crate::contract::identity::{Field, Identity};
 
 /// An item of the response under way.
 #[derive(Debug, Default)]

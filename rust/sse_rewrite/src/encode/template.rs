@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::write_string;
-use crate::walk;
+use crate::json::scan;
 
 const TEXT: &[u8] = b"delta";
 const NUMBER: &[u8] = b"sequence_number";
@@ -32,7 +32,7 @@ impl Template {
             return None;
         }
         let (mut texts, mut numbers) = (Vec::new(), Vec::new());
-        let end = walk::object(json, 0, |member| match &*walk::key(json, &member) {
+        let end = scan::object(json, 0, |member| match &*scan::key(json, &member) {
             TEXT => texts.push(member.value),
             NUMBER => numbers.push(member.value),
             _ => (),

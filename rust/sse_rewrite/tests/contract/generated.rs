@@ -2,28 +2,27 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sse_rewrite::{Field, Item, Lifecycle, ReasoningParts};
+use sse_rewrite::{Field, Item, Policy, ReasoningParts, SseRewriter};
 
-use crate::driver::modelled;
+use crate::encoding::{PLAIN, events, modelled_event};
 use crate::judge::faults;
 use crate::model::{
-    Event, call, code, custom, mcp, message, numbered, reasoning, search, show, terminal,
+    Event, call, code, custom, mcp, message, numbered, reasoning, search, show, terminal, without,
 };
 
-/// The events of `item` when it was never streamed, at index 0, as JSON.
+/// The events of `item` when its close is all that was streamed of it, at index 0, as JSON.
 fn whole(item: &Value, reasoning_parts: ReasoningParts) -> Vec<Value> {
-    let text = item.to_string();
-    let identity = Item::from_json(&text).unwrap().identity;
-    let lifecycle = Lifecycle {
-        slot: 0,
-        identity: &identity,
+    let mut rewriter = SseRewriter::new(Policy {
         reasoning_parts,
-    };
-    let events = lifecycle.whole(&text);
-    let events = (0..).zip(events);
-    events
-        .map(|(number, event)| serde_json::from_str(&event.to_json(Some(number))).unwrap())
-        .collect()
+        ..Policy::default()
+    });
+    let stream = PLAIN.stream(&[
+        json!({"type": "response.created", "response": {"id": "resp_1"}}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+        json!({"type": "response.completed", "response": {"output": []}}),
+    ]);
+    let sent = events(&rewriter.feed(&stream));
+    sent[1..sent.len() - 1].to_vec()
 }
 
 /// The deltas of all parts, joined per part.
@@ -47,7 +46,10 @@ fn deltas(events: &[Value]) -> Vec<String> {
 fn a_reasoning_part_is_named_as_the_server_names_it() {
     let names = |parts| -> Vec<String> {
         let events = whole(&reasoning("rs_1", "why"), parts);
-        events.iter().map(|event| show(&modelled(event))).collect()
+        events
+            .iter()
+            .map(|event| show(&modelled_event(event).1))
+            .collect()
     };
     assert_eq!(
         names(ReasoningParts::ReasoningPart),
@@ -55,8 +57,8 @@ fn a_reasoning_part_is_named_as_the_server_names_it() {
             "added 0 reasoning=rs_1",
             "reasoning_part.added 0 rs_1",
             "reasoning_text.delta 0 rs_1 why",
-            "reasoning_text.done 0 rs_1",
-            "reasoning_part.done 0 rs_1",
+            "reasoning_text.done 0 rs_1 why",
+            "reasoning_part.done 0 rs_1 why",
             "done 0 reasoning=rs_1",
         ]
     );
@@ -71,15 +73,18 @@ fn a_summary_is_streamed_too() {
     let item = json!({"type": "reasoning", "id": "rs_1",
         "summary": [{"type": "summary_text", "text": "in short"}]});
     let events = whole(&item, ReasoningParts::default());
-    let names: Vec<String> = events.iter().map(|event| show(&modelled(event))).collect();
+    let names: Vec<String> = events
+        .iter()
+        .map(|event| show(&modelled_event(event).1))
+        .collect();
     assert_eq!(
         names,
         [
             "added 0 reasoning=rs_1",
             "reasoning_summary_part.added 0 rs_1",
             "reasoning_summary_text.delta 0 rs_1 in short",
-            "reasoning_summary_text.done 0 rs_1",
-            "reasoning_summary_part.done 0 rs_1",
+            "reasoning_summary_text.done 0 rs_1 in short",
+            "reasoning_summary_part.done 0 rs_1 in short",
             "done 0 reasoning=rs_1",
         ]
     );
@@ -170,14 +175,15 @@ fn any_text() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_text_makes_reading_an_item_panic(text in ".{0,60}") {
-        if let Ok(item) = Item::from_json(&text) {
+        if let Ok(item) = Item::read(text.as_bytes()) {
             prop_assert!(!item.identity.kind.is_empty());
         }
     }
 
     #[test]
     fn no_json_makes_reading_an_item_panic(value in any_json()) {
-        let read = Item::from_json(&value.to_string());
+        let json = value.to_string();
+        let read = Item::read(json.as_bytes());
         let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
         prop_assert_eq!(read.is_ok(), !kind.is_empty());
         if let Ok(item) = read {
@@ -188,10 +194,12 @@ proptest! {
 
     #[test]
     fn the_events_of_a_whole_item_are_json_whatever_the_item(value in any_json()) {
-        if Item::from_json(&value.to_string()).is_ok() {
+        if Item::read(value.to_string().as_bytes()).is_ok() {
             let events = whole(&value, ReasoningParts::default());
             prop_assert!(events.iter().all(|event| event["output_index"] == 0));
-            prop_assert_eq!(&events.last().unwrap()["item"], &value);
+            // An id that it lacks is made.
+            let without_id = |item: &Value| without(item.clone(), "id");
+            prop_assert_eq!(without_id(&events.last().unwrap()["item"]), without_id(&value));
         }
     }
 
@@ -207,7 +215,7 @@ proptest! {
         ] {
             let events = whole(&item, ReasoningParts::default());
             prop_assert_eq!(deltas(&events).concat(), text.as_str());
-            let mut stream: Vec<Event> = events.iter().map(modelled).collect();
+            let mut stream: Vec<Event> = events.iter().map(|event| modelled_event(event).1).collect();
             stream.push(terminal([item]));
             prop_assert_eq!(faults(&numbered(stream)), [""; 0]);
         }

@@ -1,37 +1,74 @@
-//! Judges an outgoing stream by the contract's words alone, without asking the ledger.
+//! Judges an outgoing stream by the contract's words alone, without asking the engine.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::model::{Event, Numbered, field, show_item};
+use crate::model::{End, Event, Numbered, field, part_list};
 
-const IDENTITY: [&str; 5] = ["id", "call_id", "name", "namespace", "server_label"];
+pub(crate) const IDENTITY: [&str; 5] = ["id", "call_id", "name", "namespace", "server_label"];
+
+/// What a client needs to run a call.
+const NEEDED: [&str; 2] = ["call_id", "name"];
 
 /// What is known about an announced item so far.
 struct Seen {
     kind: String,
     named: Vec<(&'static str, String)>,
     closed: Option<Value>,
+    /// The parts that are open or were, by list and index.
+    parts: HashSet<(&'static str, u64)>,
+    is_announced: bool,
 }
 
 impl Seen {
+    fn new(item: &Value) -> Self {
+        Self {
+            kind: field(item, "type").unwrap_or_default().to_owned(),
+            named: Vec::new(),
+            closed: None,
+            parts: HashSet::new(),
+            is_announced: false,
+        }
+    }
+
     /// C1: `item` must carry what was announced; what is new is fixed from here on.
+    ///
+    /// C12: what a client needs to run a call is not new, but was there at the announcement.
     fn mention(&mut self, item: &Value, place: &str, faults: &mut Vec<String>) {
         if field(item, "type") != Some(&self.kind) {
             faults.push(format!("C1: {place} has another type than {}", self.kind));
         }
         for key in IDENTITY {
             let carried = field(item, key);
-            match self.named.iter().find(|(known, _)| *known == key) {
-                Some((_, announced)) if carried != Some(announced) => faults.push(format!(
+            match self.get(key) {
+                Some(announced) if carried != Some(announced) => faults.push(format!(
                     "C1: {place} carries {key} {carried:?}, announced was {announced:?}"
                 )),
                 Some(_) => {}
-                None => self
-                    .named
-                    .extend(carried.map(|value| (key, value.to_owned()))),
+                None => {
+                    let Some(value) = carried else { continue };
+                    if self.is_announced && is_client_call(&self.kind) && NEEDED.contains(&key) {
+                        faults.push(format!("C12: {place} brings {key}, which comes too late"));
+                    }
+                    self.named.push((key, value.to_owned()));
+                }
             }
+        }
+        self.is_announced = true;
+    }
+
+    /// C12: a part is opened before its first event.
+    fn part(&mut self, event_type: &str, part: Option<u64>, faults: &mut Vec<String>) {
+        let name = event_type.trim_start_matches("response.");
+        let Some(list) = part_list(name) else { return };
+        let place = (list, part.unwrap_or(0));
+        if name.ends_with("_part.added") {
+            self.parts.insert(place);
+        } else if !self.parts.contains(&place) {
+            faults.push(format!(
+                "C12: {event_type} is of {place:?}, which is not open"
+            ));
         }
     }
 
@@ -39,13 +76,21 @@ impl Seen {
         let found = self.named.iter().find(|(known, _)| *known == key);
         found.map(|(_, value)| value.as_str())
     }
+
+    /// Whether a client has what it needs to run it.
+    fn is_usable(&self) -> bool {
+        !is_client_call(&self.kind) || NEEDED.iter().all(|key| self.get(key).is_some())
+    }
 }
 
-/// What in the `sent` events of one response breaks C1, C2, C3, C4, C6 or C11.
+/// What in the `sent` events of one response breaks C1, C2, C3, C4, C6, C11 or C12.
+///
+/// After a failure items may stay open, and nothing is put right any more (C13).
 pub(crate) fn faults(sent: &[Numbered]) -> Vec<String> {
     let mut faults = Vec::new();
     let mut items: Vec<Seen> = Vec::new();
     let mut last_number = None;
+    let mut has_failed = false;
     for (number, event) in sent {
         if last_number >= *number && number.is_some() {
             faults.push(format!("C3: {number:?} follows {last_number:?}"));
@@ -53,18 +98,20 @@ pub(crate) fn faults(sent: &[Numbered]) -> Vec<String> {
         last_number = *number;
         match event {
             Event::Created => {}
+            Event::Error => has_failed = true,
             Event::Added { index, item } => {
                 if *index != Some(items.len() as u64) {
                     faults.push(format!("C2: item {} announced at {index:?}", items.len()));
                 }
-                let mut seen = Seen {
-                    kind: field(item, "type").unwrap_or_default().to_owned(),
-                    named: Vec::new(),
-                    closed: None,
-                };
+                let mut seen = Seen::new(item);
                 seen.mention(item, "the announcement", &mut faults);
                 if seen.get("id").is_none() {
                     faults.push("C1: an item is announced without an id".to_owned());
+                }
+                // A call that nobody names goes out last.
+                let is_late = items.last().is_some_and(|last| !last.is_usable());
+                if is_late && seen.is_usable() {
+                    faults.push("C12: a call is announced that could not be run yet".to_owned());
                 }
                 items.push(seen);
             }
@@ -72,12 +119,14 @@ pub(crate) fn faults(sent: &[Numbered]) -> Vec<String> {
                 event_type,
                 index,
                 item_id,
+                part,
                 ..
             } => match at(&mut items, *index) {
                 Some(seen) if seen.closed.is_none() => {
                     if item_id.as_deref() != seen.get("id") {
                         faults.push(format!("C1: {event_type} has item_id {item_id:?}"));
                     }
+                    seen.part(event_type, *part, &mut faults);
                 }
                 _ => faults.push(format!("C2: {event_type} at {index:?}: no open item")),
             },
@@ -88,7 +137,11 @@ pub(crate) fn faults(sent: &[Numbered]) -> Vec<String> {
                 }
                 _ => faults.push(format!("C2: close at {index:?}: no open item")),
             },
-            Event::Terminal { output } => end(&mut items, output, &mut faults),
+            Event::Terminal { end, output } => {
+                if *end != End::Failed && !has_failed {
+                    check_end(&mut items, output, &mut faults);
+                }
+            }
         }
     }
     distinct(&items, &mut faults);
@@ -99,7 +152,7 @@ fn at(items: &mut [Seen], index: Option<u64>) -> Option<&mut Seen> {
     items.get_mut(usize::try_from(index?).ok()?)
 }
 
-fn end(items: &mut [Seen], output: &[Value], faults: &mut Vec<String>) {
+fn check_end(items: &mut [Seen], output: &[Value], faults: &mut Vec<String>) {
     if output.len() != items.len() {
         faults.push(format!(
             "C4: {} items streamed, {} in the terminal output",
@@ -139,180 +192,16 @@ fn distinct(items: &[Seen], faults: &mut Vec<String>) {
         if call_id.is_some_and(|id| !call_ids.insert(id)) {
             faults.push(format!("C11: two calls have call_id {call_id:?}"));
         }
-        let answered = matches!(item.kind.as_str(), "function_call" | "custom_tool_call");
-        if answered && item.closed.is_some() && call_id.is_none() {
-            faults.push("C11: a call that a client must answer has no call_id".to_owned());
-        }
     }
 }
 
-/// What of the events that came `in` is missing from those `sent` (C5, C6).
-pub(crate) fn losses(came: &[Numbered], sent: &[Numbered]) -> Vec<String> {
-    let mut losses = Vec::new();
-    // Only a repeated announcement lets payload disappear: its events repeat, too.
-    if !announces_twice(came) {
-        let texts: Vec<&str> = sent
-            .iter()
-            .filter_map(|(_, event)| text_of(event))
-            .collect();
-        let mut texts = texts.into_iter();
-        for text in came.iter().filter_map(|(_, event)| text_of(event)) {
-            if !texts.any(|other| other == text) {
-                losses.push(format!("C6: the text {text:?} is lost or out of order"));
-            }
-        }
-        for item in closes(came) {
-            let arrived = closes(sent).any(|other| same(item, other));
-            if says_something(item) && !arrived {
-                losses.push(format!("C5: the close of {} is lost", show_item(item)));
-            }
-        }
-    }
-    for (_, event) in came {
-        let Event::Terminal { output } = event else {
-            continue;
-        };
-        let sent_output = sent.iter().rev().find_map(|(_, event)| match event {
-            Event::Terminal { output } => Some(output),
-            _ => None,
-        });
-        let sent_output = sent_output.map_or(&[][..], Vec::as_slice);
-        let missing: Vec<&Value> = output
-            .iter()
-            .filter(|item| carries(item))
-            .filter(|item| !sent_output.iter().any(|other| same(item, other)))
-            .filter(|item| !is_repeated_call(item, came, output))
-            .collect();
-        if !each_has_its_own(&missing, sent_output, came) {
-            let missing: Vec<String> = missing.into_iter().map(show_item).collect();
-            losses.push(format!("C5: lost from the output: {missing:?}"));
-        }
-    }
-    losses
+/// Whether a client runs calls of type `kind`.
+fn is_client_call(kind: &str) -> bool {
+    matches!(kind, "function_call" | "custom_tool_call")
 }
 
-/// Whether each of the `missing` items can be a restatement of a streamed item of its own.
-fn each_has_its_own(missing: &[&Value], streamed: &[Value], came: &[Numbered]) -> bool {
-    fn place(
-        item: usize,
-        could: &dyn Fn(usize, usize) -> bool,
-        of_streamed: &mut [Option<usize>],
-        tried: &mut HashSet<usize>,
-    ) -> bool {
-        for slot in 0..of_streamed.len() {
-            if !could(item, slot) || !tried.insert(slot) {
-                continue;
-            }
-            let free = match of_streamed[slot] {
-                None => true,
-                Some(other) => place(other, could, of_streamed, tried),
-            };
-            if free {
-                of_streamed[slot] = Some(item);
-                return true;
-            }
-        }
-        false
-    }
-    let could = |item: usize, slot: usize| could_be(missing[item], &streamed[slot], came);
-    let mut of_streamed = vec![None; streamed.len()];
-    (0..missing.len()).all(|item| place(item, &could, &mut of_streamed, &mut HashSet::new()))
-}
-
-/// Whether any step of the pairing can take `rebuilt` for the item `streamed`.
-fn could_be(rebuilt: &Value, streamed: &Value, came: &[Numbered]) -> bool {
-    let agree = |key: &str| field(rebuilt, key) == field(streamed, key);
-    let unnamed = field(rebuilt, "name").is_none() || field(streamed, "name").is_none();
-    if agree("type") && (agree("name") || unnamed) {
-        return true;
-    }
-    let kind = |item: &Value| field(item, "type").unwrap_or_default().to_owned();
-    let (new, old) = (kind(rebuilt), kind(streamed));
-    let call_id = field(rebuilt, "call_id");
-    // The id may be one that upstream gave and another item has: ask what came.
-    let id = field(rebuilt, "id");
-    let had_id = id.is_some()
-        && came.iter().any(|(_, event)| match event {
-            Event::Added { item, .. } | Event::Done { item, .. } => {
-                field(item, "id") == id && field(item, "type") == Some(&old)
-            }
-            Event::Scoped { item_id, .. } => item_id.as_deref() == id,
-            _ => false,
-        });
-    let named_alike = (call_id.is_some() && agree("call_id") || had_id) && new == old;
-    let same_id = (agree("id") || had_id) && (!is_call(&new) || is_call(&old));
-    if named_alike || same_id {
-        return true;
-    }
-    let browses = old == "mcp_call"
-        && new == "web_search_call"
-        && field(streamed, "name").is_some_and(|name| name.starts_with("browser."));
-    let cut = old == "function_call"
-        && new == "message"
-        && serde_json::from_str::<Value>(field(streamed, "arguments").unwrap_or("")).is_err();
-    let alike = payload_texts(rebuilt) == payload_texts(streamed);
-    browses || cut || (alike && (is_call(&old) || !is_call(&new)))
-}
-
-/// A call that the output lists although a call of the same names stands already.
-fn is_repeated_call(item: &Value, came: &[Numbered], output: &[Value]) -> bool {
-    let same_names = |other: &&Value| {
-        ["type", "id", "call_id", "name"]
-            .iter()
-            .all(|key| field(item, key) == field(other, key))
-    };
-    let before = came.iter().filter_map(|(_, event)| match event {
-        Event::Added { item, .. } | Event::Done { item, .. } => Some(item),
-        _ => None,
-    });
-    let listed = output.iter().filter(same_names).count();
-    let named =
-        is_call(field(item, "type").unwrap_or_default()) && field(item, "call_id").is_some();
-    named && (listed > 1 || before.filter(same_names).count() > 0)
-}
-
-fn announces_twice(came: &[Numbered]) -> bool {
-    let announced: Vec<&Value> = came
-        .iter()
-        .filter_map(|(_, event)| match event {
-            Event::Added { item, .. } => Some(item),
-            _ => None,
-        })
-        .collect();
-    let names = |item: &&Value| ["type", "id"].map(|key| field(item, key).map(str::to_owned));
-    let distinct: HashSet<_> = announced.iter().map(names).collect();
-    distinct.len() < announced.len()
-}
-
-fn text_of(event: &Event) -> Option<&str> {
-    match event {
-        Event::Scoped { text, .. } if !text.is_empty() => Some(text),
-        _ => None,
-    }
-}
-
-fn closes(events: &[Numbered]) -> impl Iterator<Item = &Value> {
-    events.iter().filter_map(|(_, event)| match event {
-        Event::Done { item, .. } => Some(item),
-        _ => None,
-    })
-}
-
-fn is_call(kind: &str) -> bool {
+pub(crate) fn is_call(kind: &str) -> bool {
     kind.ends_with("_call")
-}
-
-fn same(left: &Value, right: &Value) -> bool {
-    field(left, "type") == field(right, "type") && payload(left) == payload(right)
-}
-
-fn says_something(item: &Value) -> bool {
-    !payload_texts(item).is_empty()
-}
-
-fn carries(item: &Value) -> bool {
-    let text = matches!(field(item, "type"), Some("message" | "reasoning"));
-    field(item, "type").is_some() && (!text || says_something(item))
 }
 
 /// The item without what names it and what a server may add when it is done.
@@ -336,7 +225,7 @@ pub(crate) fn payload(item: &Value) -> Value {
 }
 
 /// Every text that an item of these tests says, in order.
-fn payload_texts(item: &Value) -> Vec<String> {
+pub(crate) fn payload_texts(item: &Value) -> Vec<String> {
     let mut texts = Vec::new();
     for key in [
         "arguments",

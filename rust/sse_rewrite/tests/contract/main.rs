@@ -1,4 +1,4 @@
-//! The identity contract, rule by rule, played through the ledger as an adapter would.
+//! The identity contract, rule by rule, played through the engine as bytes.
 //!
 //! One test binary, so that the driver and the judge are compiled once and wholly used.
 //! `cfg(test)` marks the modules as test code for the lints, which allow panics there.
@@ -14,6 +14,8 @@ mod judge;
 #[cfg(test)]
 mod known_faults;
 #[cfg(test)]
+mod losses;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod pairing;
@@ -22,7 +24,11 @@ mod pairing_reference;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod repetition;
+#[cfg(test)]
+mod states;
 #[cfg(test)]
 mod stream;
 #[cfg(test)]

@@ -14,6 +14,10 @@ pub(crate) enum Event {
         event_type: String,
         index: Option<u64>,
         item_id: Option<String>,
+        /// The `content_index` or `summary_index`.
+        part: Option<u64>,
+        /// The type of the part that the event carries.
+        part_type: Option<String>,
         /// What the event carries; never to be changed or lost.
         text: String,
     },
@@ -22,8 +26,31 @@ pub(crate) enum Event {
         item: Value,
     },
     Terminal {
+        end: End,
         output: Vec<Value>,
     },
+    Error,
+}
+
+/// How a response ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Completed,
+    Incomplete,
+    Failed,
+}
+
+impl End {
+    pub(crate) const ALL: [Self; 3] = [Self::Completed, Self::Incomplete, Self::Failed];
+
+    /// The event that says so, without `response.`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Incomplete => "incomplete",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// An event with its `sequence_number`, where the stream has them.
@@ -96,12 +123,14 @@ pub(crate) fn done(index: u64, item: Value) -> Event {
     }
 }
 
-/// An event of the item `item_id`; `event_type` comes without `response.`.
+/// An event of the item `item_id`, and of its first part; `event_type` comes without `response.`.
 pub(crate) fn scoped(event_type: &str, index: u64, item_id: &str, text: &str) -> Event {
     Event::Scoped {
         event_type: format!("response.{event_type}"),
         index: Some(index),
         item_id: Some(item_id.to_owned()),
+        part: part_list(event_type).map(|_| 0),
+        part_type: part_type(event_type).map(str::to_owned),
         text: text.to_owned(),
     }
 }
@@ -112,12 +141,54 @@ pub(crate) fn unplaced(event_type: &str, item_id: Option<&str>, text: &str) -> E
         event_type: format!("response.{event_type}"),
         index: None,
         item_id: item_id.map(str::to_owned),
+        part: None,
+        part_type: part_type(event_type).map(str::to_owned),
         text: text.to_owned(),
     }
 }
 
+/// The list of parts that an event is about, by its type without `response.`.
+pub(crate) fn part_list(event_type: &str) -> Option<&'static str> {
+    match event_type.split('.').next()? {
+        "content_part" | "reasoning_part" | "output_text" | "refusal" | "reasoning_text" => {
+            Some("content_index")
+        }
+        "reasoning_summary_part" | "reasoning_summary_text" => Some("summary_index"),
+        _ => None,
+    }
+}
+
+/// The type of the part that an event carries, if it carries one.
+fn part_type(event_type: &str) -> Option<&'static str> {
+    match event_type.split('.').next()? {
+        "content_part" => Some("output_text"),
+        "reasoning_part" => Some("reasoning_text"),
+        "reasoning_summary_part" => Some("summary_text"),
+        _ => None,
+    }
+}
+
+/// The member that has the text of an event, by its type without `response.`.
+pub(crate) fn text_key(event_type: &str) -> Option<&'static str> {
+    let (subject, verb) = event_type.split_once('.')?;
+    match (subject, verb) {
+        (_, "delta") => Some("delta"),
+        ("refusal", "done") => Some("refusal"),
+        ("function_call_arguments" | "mcp_call_arguments", "done") => Some("arguments"),
+        ("custom_tool_call_input", "done") => Some("input"),
+        ("code_interpreter_call_code", "done") => Some("code"),
+        (_, "done") => Some("text"),
+        _ => None,
+    }
+}
+
 pub(crate) fn terminal(output: impl IntoIterator<Item = Value>) -> Event {
+    ended(End::Completed, output)
+}
+
+pub(crate) fn ended(end: End, output: impl IntoIterator<Item = Value>) -> Event {
     Event::Terminal {
+        end,
         output: output.into_iter().collect(),
     }
 }
@@ -141,20 +212,72 @@ pub(crate) fn delta_type(kind: &str) -> &'static str {
     }
 }
 
-/// Announcement, one content event and close of `item`, as a server without fault sends them.
+/// The key of an item's one text, for a type without parts.
+pub(crate) fn item_text_key(kind: &str) -> Option<&'static str> {
+    match kind {
+        "function_call" | "mcp_call" => Some("arguments"),
+        "custom_tool_call" => Some("input"),
+        "code_interpreter_call" => Some("code"),
+        _ => None,
+    }
+}
+
+/// The item before it has said anything, as it is announced.
+pub(crate) fn blank(item: &Value) -> Value {
+    let mut item = item.clone();
+    let kind = field(&item, "type").unwrap_or_default().to_owned();
+    match item_text_key(&kind) {
+        Some(key) => item[key] = json!(""),
+        None if kind == "message" || kind == "reasoning" => item["content"] = json!([]),
+        None => {}
+    }
+    item
+}
+
+/// The event that opens the first part of `item`, if its type has parts.
+pub(crate) fn opened(index: u64, item: &Value) -> Option<Event> {
+    let mut event = scoped(
+        "content_part.added",
+        index,
+        field(item, "id").unwrap_or_default(),
+        "",
+    );
+    if let Event::Scoped { part_type, .. } = &mut event {
+        match field(item, "type")? {
+            "message" => {}
+            "reasoning" => *part_type = Some("reasoning_text".to_owned()),
+            _ => return None,
+        }
+    }
+    Some(event)
+}
+
+/// All that `item` says, as one text.
+pub(crate) fn said(item: &Value) -> String {
+    let kind = field(item, "type").unwrap_or_default();
+    if let Some(key) = item_text_key(kind) {
+        return field(item, key).unwrap_or_default().to_owned();
+    }
+    let lists = ["content", "summary"].iter();
+    let parts = lists
+        .filter_map(|key| item.get(key).and_then(Value::as_array))
+        .flatten();
+    parts
+        .flat_map(|part| ["text", "refusal"].map(|key| field(part, key).unwrap_or_default()))
+        .collect()
+}
+
+/// Announcement, part, text as one delta, and close of `item`, as a server without fault sends
+/// them.
 pub(crate) fn lifecycle(index: u64, item: &Value) -> Vec<Event> {
     let id = field(item, "id").unwrap_or_default();
     let kind = field(item, "type").unwrap();
-    vec![
-        added(index, item.clone()),
-        Event::Scoped {
-            event_type: delta_type(kind).to_owned(),
-            index: Some(index),
-            item_id: Some(id.to_owned()),
-            text: format!("delta of {id}"),
-        },
-        done(index, item.clone()),
-    ]
+    let event_type = delta_type(kind).trim_start_matches("response.");
+    let mut events = vec![added(index, blank(item))];
+    events.extend(opened(index, item));
+    events.push(scoped(event_type, index, id, &said(item)));
+    events.push(done(index, item.clone()));
+    events
 }
 
 /// One line for an item: its type and what names it.
@@ -179,6 +302,7 @@ pub(crate) fn show(event: &Event) -> String {
             index,
             item_id,
             text,
+            ..
         } => {
             let name = event_type.trim_start_matches("response.");
             let id = item_id.as_deref().unwrap_or("?");
@@ -186,11 +310,16 @@ pub(crate) fn show(event: &Event) -> String {
                 .trim_end()
                 .to_owned()
         }
-        Event::Terminal { output } => {
+        Event::Terminal { end, output } => {
             let items: Vec<String> = output.iter().map(show_item).collect();
-            format!("terminal {}", items.join(" | "))
+            let name = match end {
+                End::Completed => "terminal",
+                other => other.name(),
+            };
+            format!("{name} {}", items.join(" | "))
                 .trim_end()
                 .to_owned()
         }
+        Event::Error => "error".to_owned(),
     }
 }

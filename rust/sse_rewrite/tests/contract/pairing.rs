@@ -2,21 +2,32 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
-use sse_rewrite::Item;
-use sse_rewrite::pairing::{Candidate, pair};
+use sse_rewrite::contract::pairing::{Candidate, pair};
+use sse_rewrite::{Identity, Item, Payload};
 
 use crate::model::{call, code, custom, mcp, message, reasoning, search, with, without};
 use crate::pairing_reference::allowed;
-use crate::properties::any_item;
+use crate::random::any_item;
 
-fn read(items: &[Value]) -> Vec<Item> {
-    items
-        .iter()
-        .map(|item| Item::from_json(&item.to_string()).unwrap())
-        .collect()
+/// What pairing sees of an item.
+struct Read {
+    identity: Identity,
+    payload: Payload,
 }
 
-fn candidates(items: &[Item]) -> Vec<Candidate<'_>> {
+fn read(items: &[Value]) -> Vec<Read> {
+    let items = items.iter().map(|item| {
+        let json = item.to_string();
+        let item = Item::read(json.as_bytes()).unwrap();
+        Read {
+            identity: item.identity,
+            payload: item.payload,
+        }
+    });
+    items.collect()
+}
+
+fn candidates(items: &[Read]) -> Vec<Candidate<'_>> {
     items
         .iter()
         .map(|item| Candidate {
@@ -157,12 +168,20 @@ mod step_4_position {
     }
 
     #[test]
-    fn browsing_comes_back_as_a_search() {
+    fn a_hosted_call_comes_back_as_one_of_another_type() {
         let rebuilt = [search("p", "tides")];
         let browse = [mcp("a", "browser.search", r#"{"query":"tides"}"#)];
         assert_eq!(paired(&browse, &rebuilt), [Some(0)]);
-        let other = [mcp("a", "wiki.search", r#"{"query":"tides"}"#)];
-        assert_eq!(paired(&other, &rebuilt), [None]);
+        let run_by_the_client = [call("a", "1", "search", r#"{"query":"tides"}"#)];
+        assert_eq!(paired(&run_by_the_client, &rebuilt), [None]);
+    }
+
+    #[test]
+    fn an_entry_that_says_nothing_takes_nothing_away() {
+        let streamed = [code("a", "print(1)")];
+        assert_eq!(paired(&streamed, &[message("p", "")]), [Some(0)]);
+        let encrypted = with(reasoning("p", ""), "encrypted_content", "gAAA");
+        assert_eq!(paired(&streamed, &[encrypted]), [None]);
     }
 
     #[test]
@@ -220,7 +239,7 @@ proptest! {
         rebuilt in proptest::collection::vec(any_item(), 0..5),
     ) {
         let announced = read(&streamed.iter().map(|(item, ..)| item.clone()).collect::<Vec<_>>());
-        let upstream: Vec<Item> = read(
+        let upstream: Vec<Read> = read(
             &streamed
                 .iter()
                 .map(|(item, id, _)| match id {

@@ -3,7 +3,7 @@
 //! Where a step leaves a choice (several common orders of the same length), every choice is
 //! followed: the result is the set of all pairings that the contract allows.
 
-use sse_rewrite::pairing::Candidate;
+use sse_rewrite::contract::pairing::Candidate;
 
 /// For each streamed item its rebuilt item.
 pub(crate) type Pairing = Vec<Option<usize>>;
@@ -177,16 +177,14 @@ fn restates(item: &Candidate, other: &Candidate) -> bool {
         return false;
     };
     let (old, new) = (&item.identity, &other.identity);
-    let browses = old.kind == "mcp_call"
-        && new.kind == "web_search_call"
-        && old
-            .name
-            .as_ref()
-            .is_some_and(|name| name.starts_with("browser."));
+    let hosted = ["mcp_call", "code_interpreter_call", "web_search_call"];
+    let both_hosted =
+        old.kind != new.kind && [old, new].iter().all(|one| hosted.contains(&&*one.kind));
+    let says_nothing = !is_call(other) && again.empty && !again.encrypted;
     let cut = old.kind == "function_call" && new.kind == "message" && said.tail.ends(&again.tail);
     let proves = old.kind == new.kind || !said.empty;
     let both_fit = !is_call(other) || (is_call(item) && proves);
-    browses || cut || (both_fit && said.digest == again.digest)
+    both_hosted || says_nothing || cut || (both_fit && said.digest == again.digest)
 }
 
 /// Every longest choice of the pairs that rises on both sides.

@@ -1,9 +1,10 @@
 //! C1, C2, C3, C9 and C11: what holds while the stream goes on.
 
-use sse_rewrite::{Decision, GaveUp, Item, Ledger, Policy};
+use sse_rewrite::{Engine, Event as EngineEvent, GaveUp, Item, Policy};
 
 use crate::driver::{Played, play, play_under};
-use crate::judge::{faults, losses};
+use crate::judge::faults;
+use crate::losses::losses;
 use crate::model::{
     Event, added, call, done, lifecycle, message, numbered, reasoning, scoped, terminal, with,
     without,
@@ -92,12 +93,12 @@ mod c1_the_first_announcement_wins {
             done(0, message("b", "y")),
             terminal([message("a", "x"), message("b", "y")]),
         ]);
-        assert_eq!(played.lines()[2], "output_text.delta 0 a x");
-        assert_eq!(played.lines()[3], "done 0 message=a");
+        assert_eq!(played.lines()[3], "output_text.delta 0 a x");
+        assert_eq!(played.lines()[4], "done 0 message=a");
     }
 
     #[test]
-    fn an_announcement_that_comes_after_the_first_event_is_filled_in() {
+    fn an_announcement_that_comes_after_the_first_event_goes_before_it() {
         let item = call("fc_1", "call_1", "f", r#"{"a":1}"#);
         let played = kept(vec![
             scoped("function_call_arguments.delta", 0, "fc_1", r#"{"a":1}"#),
@@ -108,7 +109,7 @@ mod c1_the_first_announcement_wins {
         assert_eq!(
             played.lines(),
             [
-                "added 0 function_call=fc_1",
+                "added 0 function_call=fc_1/call_1",
                 r#"function_call_arguments.delta 0 fc_1 {"a":1}"#,
                 "done 0 function_call=fc_1/call_1",
                 "terminal function_call=fc_1/call_1",
@@ -131,7 +132,7 @@ mod c2_indices {
             ]
             .concat(),
         );
-        let announced: Vec<String> = played.lines().into_iter().step_by(3).collect();
+        let announced: Vec<String> = played.lines().into_iter().step_by(4).collect();
         assert_eq!(
             announced,
             [
@@ -168,7 +169,7 @@ mod c2_indices {
             ]
             .concat(),
         );
-        assert_eq!(played.decisions[3], Decision::Drop);
+        assert_eq!(played.sent.len(), 4);
     }
 
     #[test]
@@ -185,7 +186,7 @@ mod c2_indices {
             .concat(),
         );
         assert_eq!(played.output().len(), 2);
-        assert!(played.lines()[3].starts_with("added 1 message=msg_"));
+        assert!(played.lines()[4].starts_with("added 1 message=msg_"));
     }
 
     #[test]
@@ -198,7 +199,6 @@ mod c2_indices {
             ]
             .concat(),
         );
-        assert_eq!(played.decisions[1], Decision::Drop);
         assert_eq!(played.output().len(), 1);
     }
 }
@@ -224,7 +224,8 @@ mod c3_sequence {
             added(0, serde_json::Value::Null),
             terminal([item]),
         ]);
-        assert_eq!(numbers(&played), [0, 1, 2, 3]);
+        // The announcement with its content, and neither the second close nor the empty item.
+        assert_eq!(numbers(&played), (0..8).collect::<Vec<_>>());
     }
 
     #[test]
@@ -236,15 +237,15 @@ mod c3_sequence {
             vec![terminal([item])],
         ];
         let mut stream = numbered(events.concat());
-        stream[4].0 = Some(9);
-        assert_eq!(numbers(&play(&stream)), [0, 1, 2, 3]);
+        stream[5].0 = Some(9);
+        assert_eq!(numbers(&play(&stream)), [0, 1, 2, 3, 4]);
     }
 
     #[test]
     fn a_gap_of_an_untouched_stream_is_left() {
         let item = message("a", "x");
         let mut stream = numbered([lifecycle(0, &item), vec![terminal([item])]].concat());
-        stream[3].0 = Some(9);
+        stream[4].0 = Some(9);
         assert_eq!(play(&stream).sent, stream);
     }
 }
@@ -268,11 +269,6 @@ mod c9_touch_nothing_else {
         let played = play(&stream);
         assert_eq!(played.sent, stream);
         assert!(played.report.is_untouched());
-        let sent = |slot| Decision::Send {
-            slot,
-            announce: None,
-        };
-        assert_eq!(played.decisions, [0, 0, 0, 1, 1, 1, 2, 2, 2].map(sent));
     }
 
     #[test]
@@ -319,8 +315,7 @@ mod c11_distinct {
             .concat(),
         );
         assert_eq!(played.output()[0]["id"], "same");
-        assert_eq!(played.lines()[4].split(' ').count(), 6);
-        assert!(played.lines()[4].contains(" 1 rs_"));
+        assert!(played.lines()[6].starts_with("reasoning_text.delta 1 rs_"));
     }
 
     #[test]
@@ -382,20 +377,22 @@ mod c11_distinct {
 
 #[test]
 fn a_stream_beyond_the_limits_is_given_up() {
-    let mut ledger = Ledger::new(Policy {
+    let mut engine = Engine::new(Policy {
         max_items: 1,
         max_identity_bytes: 4,
         ..Policy::default()
     });
-    let item = |id: &str| Item::from_json(&format!(r#"{{"type":"x","id":"{id}"}}"#)).unwrap();
-    assert_eq!(
-        ledger.added(Some(0), Some(&item("12345"))),
-        Err(GaveUp::IdentityTooLong)
-    );
-    assert!(ledger.added(Some(0), Some(&item("1234"))).is_ok());
-    assert_eq!(
-        ledger.added(Some(1), Some(&item("2"))),
-        Err(GaveUp::TooManyItems)
-    );
-    assert!(ledger.added(Some(0), Some(&item("1234"))).is_ok());
+    engine.take(&EngineEvent::Progress, None).unwrap();
+    let mut announce = |index, id: &str| {
+        let json = format!(r#"{{"type":"x","id":"{id}"}}"#);
+        let item = Item::read(json.as_bytes()).ok();
+        let index = Some(index);
+        engine
+            .take(&EngineEvent::Announced { index, item }, None)
+            .map(|_| ())
+    };
+    assert_eq!(announce(0, "12345"), Err(GaveUp::IdentityTooLong));
+    assert_eq!(announce(0, "1234"), Ok(()));
+    assert_eq!(announce(1, "2"), Err(GaveUp::TooManyItems));
+    assert_eq!(announce(0, "1234"), Ok(()));
 }

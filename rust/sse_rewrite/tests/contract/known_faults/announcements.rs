@@ -36,7 +36,7 @@ fn c08_a_second_item_at_a_taken_index_is_a_new_item() {
         "done 2 web_search_call=tool_1",
         "added 3 message=msg_2",
     ];
-    assert_eq!(played.lines()[6..10], places);
+    assert_eq!(played.lines()[7..11], places);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn c16_a_message_without_announcement_gets_one_with_its_content_part() {
     ]);
     let played = check(stream, "reasoning=msg_1 | message=msg_2");
     assert_eq!(
-        played.lines()[3..7],
+        played.lines()[4..8],
         [
             "added 1 message=msg_2",
             "content_part.added 1 msg_2",
@@ -144,7 +144,7 @@ fn c29_an_unannounced_item_keeps_the_first_id_seen() {
             "added 1 message=msg_1",
         ]
     );
-    assert_eq!(played.lines()[8], "done 0 reasoning=rs_1");
+    assert_eq!(played.lines()[9], "done 0 reasoning=rs_1");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn c31_a_second_round_continues_the_response() {
     let mut stream = numbered(round(first));
     stream.extend(numbered(round(second)));
     let played = check_numbered(&stream, "reasoning=rs_a | mcp_call=mcp_b | message=msg_c");
-    assert_eq!(played.lines()[7], "added 2 message=msg_c");
+    assert_eq!(played.lines()[8], "added 2 message=msg_c");
     assert_eq!(
         played
             .lines()
@@ -203,7 +203,7 @@ fn c31_a_second_round_continues_the_response() {
         .iter()
         .filter_map(|(number, _)| *number)
         .collect();
-    assert_eq!(numbers, (0..11).collect::<Vec<u64>>());
+    assert_eq!(numbers, (0..13).collect::<Vec<u64>>());
 }
 
 #[test]
@@ -216,10 +216,14 @@ fn c33_rotating_ids_are_held_by_index_and_call_id() {
     ];
     for (index, item) in (0..).zip(&items) {
         let mut events = lifecycle(index, item);
-        if let Event::Scoped { item_id, .. } = &mut events[1] {
-            *item_id = Some(format!("rotated {index}"));
+        for event in &mut events {
+            if let Event::Scoped { item_id, .. } = event {
+                *item_id = Some(format!("rotated {index}"));
+            }
         }
-        events[2] = done(index, with(item.clone(), "id", format!("again {index}")));
+        events.pop();
+        let closed = with(item.clone(), "id", format!("again {index}"));
+        events.push(done(index, closed));
         stream.extend(events);
     }
     let fresh = |(item, id): (&serde_json::Value, &str)| with(item.clone(), "id", id);
@@ -228,7 +232,7 @@ fn c33_rotating_ids_are_held_by_index_and_call_id() {
         stream,
         "reasoning=A1 | message=B1 | function_call=C1/call_1",
     );
-    assert_eq!(played.sent.len(), 10);
+    assert_eq!(played.sent.len(), 12);
 }
 
 #[test]
@@ -242,7 +246,19 @@ fn c33_rotating_ids_at_a_shared_index_follow_the_type() {
         terminal([message("m4", "Hi"), reasoning("r4", "aside")]),
     ];
     let played = check(stream, "message=m1 | reasoning=r1");
-    assert_eq!(played.lines()[3], "output_text.delta 0 m1 Hi");
+    assert_eq!(
+        played.lines()[1..9],
+        [
+            "added 1 reasoning=r1",
+            "content_part.added 1 r1",
+            "reasoning_text.delta 1 r1 aside",
+            "reasoning_text.done 1 r1 aside",
+            "content_part.done 1 r1 aside",
+            "done 1 reasoning=r1",
+            "content_part.added 0 m1",
+            "output_text.delta 0 m1 Hi",
+        ]
+    );
 }
 
 #[test]
@@ -257,10 +273,10 @@ fn c41_a_call_at_the_index_of_the_reasoning_moves_on() {
     ]);
     let played = check(stream, "reasoning=rs_1 | function_call=fc_2/call_2");
     assert_eq!(
-        played.lines()[3..6],
+        played.lines()[4..7],
         [
             "added 1 function_call=fc_2/call_2",
-            "function_call_arguments.delta 1 fc_2 delta of fc_2",
+            "function_call_arguments.delta 1 fc_2 {}",
             "done 1 function_call=fc_2/call_2",
         ]
     );
@@ -297,13 +313,20 @@ fn c44_a_reasoning_split_off_at_the_end_comes_after_the_message() {
     ];
     let played = check(stream, "message=msg_1 | reasoning=rs_2");
     assert_eq!(
-        played.lines()[2..6],
+        played.lines()[3..10],
         [
             "added 1 reasoning=rs_2",
+            "content_part.added 1 rs_2",
+            "reasoning_text.delta 1 rs_2 hi",
+            "reasoning_text.done 1 rs_2 hi",
+            "content_part.done 1 rs_2 hi",
             "done 1 reasoning=rs_2",
             "output_text.done 0 msg_1 Hi!",
-            "done 0 message=msg_1",
         ]
+    );
+    assert_eq!(
+        played.lines()[9..11],
+        ["output_text.done 0 msg_1 Hi!", "done 0 message=msg_1",]
     );
 }
 
@@ -332,7 +355,7 @@ fn c45_a_call_announced_again_is_dropped_with_all_its_events() {
         .iter()
         .filter_map(|(number, _)| *number)
         .collect();
-    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
 #[test]
@@ -344,7 +367,7 @@ fn c47_a_gap_in_the_indices_is_closed_up() {
         vec![terminal(items)],
     ]);
     let played = check(stream, "reasoning=rs_1 | message=msg_2");
-    assert_eq!(played.lines()[3], "added 1 message=msg_2");
+    assert_eq!(played.lines()[4], "added 1 message=msg_2");
 }
 
 #[test]

@@ -7,10 +7,11 @@ mod announcements;
 mod outputs;
 
 use crate::driver::{Played, play};
-use crate::judge::{faults, losses};
+use crate::judge::faults;
+use crate::losses::losses;
 use crate::model::{Event, Numbered, numbered, show_item};
 use crate::wire::encoding::LAYOUTS;
-use crate::wire::same_as_ledger;
+use crate::wire::layouts;
 
 /// Plays `stream`, wants a faultless result that lists `want` (`*` for what was minted), and
 /// wants a second pass to change nothing.
@@ -30,7 +31,7 @@ pub(super) fn check_numbered(stream: &[Numbered], want: &str) -> Played {
     assert!(all_fit && got.len() == want.len(), "{got:?}, not {want:?}");
     assert_eq!(play(&played.sent).sent, played.sent);
     for layout in LAYOUTS {
-        same_as_ledger::check(stream, &played, layout);
+        layouts::check(stream, &played, layout);
     }
     played
 }

@@ -25,11 +25,11 @@ fn c09_a_call_never_takes_the_place_of_the_message_that_leaked_it() {
         "reasoning=a1 | message=a2 | function_call=fc_1/chatcmpl-tool-1",
     );
     assert_eq!(
-        played.lines()[6..10],
+        played.lines()[8..12],
         [
             "added 2 function_call=fc_1/chatcmpl-tool-1",
             r#"function_call_arguments.delta 2 fc_1 {"place":"Oban"}"#,
-            "function_call_arguments.done 2 fc_1",
+            r#"function_call_arguments.done 2 fc_1 {"place":"Oban"}"#,
             "done 2 function_call=fc_1/chatcmpl-tool-1",
         ]
     );
@@ -87,7 +87,7 @@ fn c50_an_empty_call_id_is_replaced_by_one_that_can_be_answered() {
     ]);
     let played = check(stream, "message=msg_1 | function_call=fc_2/*");
     let output = played.output();
-    let Event::Added { item, .. } = &played.sent[3].1 else {
+    let Event::Added { item, .. } = &played.sent[4].1 else {
         panic!("the call is announced late");
     };
     assert_eq!(item["call_id"], output[1]["call_id"]);
@@ -205,7 +205,7 @@ fn c65_text_under_the_id_of_a_reasoning_is_a_message_of_its_own() {
         ],
     ]);
     let played = check(stream, "reasoning=msg_1 | message=*");
-    let names: Vec<&str> = played.lines()[3..8]
+    let names: Vec<&str> = played.lines()[4..9]
         .iter()
         .map(|line| line.split(' ').next().unwrap_or_default())
         .map(|name| match name {

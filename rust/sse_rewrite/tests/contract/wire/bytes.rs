@@ -69,7 +69,7 @@ proptest! {
 
 #[test]
 fn text_that_is_no_utf_8_stays_as_it_is() {
-    let stream = b"data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\"}}\n\ndata: {\"type\":\"response.output_item.added\",\"output_index\":1,\"item\":{\"type\":\"message\",\"id\":\"m\",\"x\":\"\xff\"}}\n\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"item_id\":\"m\",\"delta\":\"\xfe\"}\n\n";
+    let stream = b"data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\"}}\n\ndata: {\"type\":\"response.output_item.added\",\"output_index\":1,\"item\":{\"type\":\"message\",\"id\":\"m\",\"x\":\"\xff\"}}\n\ndata: {\"type\":\"response.content_part.added\",\"output_index\":1,\"item_id\":\"m\"}\n\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"item_id\":\"m\",\"delta\":\"\xfe\"}\n\n";
     let sent = rewritten(stream);
     let want = stream.to_vec();
     let want = String::from_utf8_lossy(&want).replace("\"output_index\":1", "\"output_index\":0");

@@ -11,9 +11,9 @@ use sse_rewrite::check::verdict::End;
 use sse_rewrite::{Checker, Outcome, Policy, Verdict};
 
 use crate::model::{
-    Event, added, call, done, lifecycle, message, numbered, reasoning, scoped, terminal,
+    Event, added, blank, call, done, lifecycle, message, numbered, reasoning, scoped, terminal,
 };
-use crate::properties::{any_stream, sound_stream};
+use crate::random::{any_stream, sound_stream};
 use crate::wire::encoding::{LAYOUTS, Layout, PLAIN, as_json, judged_in, rewritten};
 
 fn bytes(events: Vec<Event>) -> Vec<u8> {
@@ -121,7 +121,8 @@ fn a_number_is_wrong_where_it_does_not_grow_and_not_after() {
     let delta = || scoped("output_text.delta", 0, "msg_1", "x");
     let events = response(
         vec![
-            added(0, one.clone()),
+            added(0, blank(&one)),
+            scoped("content_part.added", 0, "msg_1", ""),
             delta(),
             delta(),
             delta(),
@@ -129,15 +130,15 @@ fn a_number_is_wrong_where_it_does_not_grow_and_not_after() {
         ],
         vec![one],
     );
-    let json = |numbers: [u64; 7]| -> Vec<u8> {
+    let json = |numbers: [u64; 8]| -> Vec<u8> {
         let numbered = numbers.into_iter().zip(&events);
         let json = numbered.map(|(number, event)| as_json(&(Some(number), event.clone())));
         PLAIN.stream(&json.collect::<Vec<_>>())
     };
-    let verdict = judged_in(usize::MAX, &json([0, 1, 2, 3, 3, 4, 9]));
-    assert_eq!(lines(&verdict), ["C3 Number - sequence_number 3 3 x1"]);
-    assert_eq!(verdict.breaches[0].event, 5);
-    let verdict = judged_in(usize::MAX, &json([0, 1, 2, 3, 7, 8, 9]));
+    let verdict = judged_in(usize::MAX, &json([0, 1, 2, 3, 4, 4, 5, 9]));
+    assert_eq!(lines(&verdict), ["C3 Number - sequence_number 4 4 x1"]);
+    assert_eq!(verdict.breaches[0].event, 6);
+    let verdict = judged_in(usize::MAX, &json([0, 1, 2, 3, 4, 7, 8, 9]));
     assert_eq!(verdict.outcome, Outcome::Kept);
 }
 

@@ -5,7 +5,7 @@ use sse_rewrite::{Policy, SseRewriter};
 
 use crate::driver::play;
 use crate::model::{added, done, lifecycle, message, numbered, scoped, terminal};
-use crate::properties::any_stream;
+use crate::random::any_stream;
 use crate::wire::encoding::{LAYOUTS, PLAIN, as_json, rewritten, rewritten_in};
 
 /// A stream with faults in every kind of event.
@@ -75,6 +75,45 @@ fn an_lf_after_the_cr_of_a_dropped_frame_is_dropped_too() {
     for chunk in 1..stream.len() {
         let (sent, _) = rewritten_in(chunk, stream.as_bytes());
         assert_eq!(String::from_utf8_lossy(&sent), ": next\r\n\r\n", "{chunk}");
+    }
+}
+
+#[test]
+fn what_waited_does_not_become_a_part_of_a_last_frame_without_its_blank_line() {
+    let created = r#"data: {"type":"response.created","response":{}}"#;
+    let call = r#"data: {"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"f"}}"#;
+    let message = r#"data: {"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"m"}}"#;
+    for (last, line_end) in [(message, "\n"), (message, "\r\n"), (": comment", "\r")] {
+        for cut in ["", line_end] {
+            let blank = line_end.repeat(2);
+            let stream = format!("{created}{blank}{call}{blank}{last}{cut}");
+            for chunk in [1, 5, usize::MAX] {
+                let (sent, _) = rewritten_in(chunk, stream.as_bytes());
+                let sent = String::from_utf8(sent).unwrap();
+                assert_eq!(sent.matches(&blank).count(), 3, "{sent:?}");
+                assert_eq!(rewritten(sent.as_bytes()), sent.as_bytes());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_announcement_that_comes_late_is_whole_before_what_waited_for_it() {
+    let frame = |data: &str| format!("data: {data}\r\n\r\n");
+    let stream = [
+        frame(r#"{"type":"response.created","response":{}}"#),
+        frame(
+            r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"f","delta":"{}"}"#,
+        ),
+        frame(
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"f","call_id":"c","name":"n"}}"#,
+        ),
+        frame(r#"{"type":"response.in_progress","response":{}}"#),
+    ];
+    let sent = [0, 2, 1, 3].map(|at| &*stream[at]).concat();
+    for chunk in 1..400 {
+        let (got, _) = rewritten_in(chunk, stream.concat().as_bytes());
+        assert_eq!(String::from_utf8_lossy(&got), sent, "{chunk}");
     }
 }
 

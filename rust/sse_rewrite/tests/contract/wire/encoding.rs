@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 use sse_rewrite::{Checker, Policy, SseRewriter, Verdict};
 
-use crate::driver::modelled;
-use crate::model::{Event, Numbered};
+use crate::model::{End, Event, Numbered, part_list, text_key};
 
 /// How a test writes its frames.
 #[derive(Debug, Clone, Copy)]
@@ -85,22 +84,12 @@ pub(crate) fn as_json((number, event): &Numbered) -> Value {
         Event::Created => json!({"type": "response.created", "response": {"id": "resp_1"}}),
         Event::Added { item, .. } => json!({"type": "response.output_item.added", "item": item}),
         Event::Done { item, .. } => json!({"type": "response.output_item.done", "item": item}),
-        Event::Scoped {
-            event_type,
-            item_id,
-            text,
-            ..
-        } => {
-            let mut json = json!({"type": event_type, "delta": text});
-            if let Some(id) = item_id {
-                json["item_id"] = json!(id);
-            }
-            json
-        }
-        Event::Terminal { output } => {
+        Event::Scoped { .. } => scoped_json(event),
+        Event::Terminal { end, output } => {
             let response = json!({"id": "resp_1", "output": output});
-            json!({"type": "response.completed", "response": response})
+            json!({"type": format!("response.{}", end.name()), "response": response})
         }
+        Event::Error => json!({"type": "error", "message": "m"}),
     };
     if let Event::Added { index, .. } | Event::Done { index, .. } | Event::Scoped { index, .. } =
         event
@@ -112,6 +101,71 @@ pub(crate) fn as_json((number, event): &Numbered) -> Value {
         json["sequence_number"] = json!(number);
     }
     json
+}
+
+/// An event of one item, but for its index and number.
+fn scoped_json(event: &Event) -> Value {
+    let Event::Scoped {
+        event_type,
+        item_id,
+        part,
+        part_type,
+        text,
+        ..
+    } = event
+    else {
+        return Value::Null;
+    };
+    let mut json = json!({"type": event_type});
+    let name = event_type.trim_start_matches("response.");
+    if let Some(kind) = part_type {
+        json["part"] = json!({"type": kind, "text": text});
+    } else if let Some(key) = text_key(name) {
+        json[key] = json!(text);
+    }
+    if let Some(id) = item_id {
+        json["item_id"] = json!(id);
+    }
+    if let (Some(part), Some(list)) = (part, part_list(name)) {
+        json[list] = json!(part);
+    }
+    json
+}
+
+/// An event of a stream, in the model.
+fn modelled(event: &Value) -> Event {
+    let event_type = event["type"].as_str().unwrap();
+    let index = event["output_index"].as_u64();
+    let output = || event["response"]["output"].as_array().cloned();
+    match event_type {
+        "response.created" => Event::Created,
+        "response.output_item.added" => Event::Added {
+            index,
+            item: event["item"].clone(),
+        },
+        "response.output_item.done" => Event::Done {
+            index,
+            item: event["item"].clone(),
+        },
+        "error" => Event::Error,
+        _ => {
+            let name = event_type.trim_start_matches("response.");
+            if let Some(end) = End::ALL.into_iter().find(|end| end.name() == name) {
+                let output = output().unwrap_or_default();
+                return Event::Terminal { end, output };
+            }
+            let part_text = event["part"]["text"].as_str();
+            let text = text_key(name).and_then(|key| event[key].as_str());
+            Event::Scoped {
+                event_type: event_type.to_owned(),
+                index,
+                item_id: event["item_id"].as_str().map(str::to_owned),
+                part: part_list(name).and_then(|list| event[list].as_u64()),
+                part_type: event["part"]["type"].as_str().map(str::to_owned),
+                text: part_text.or(text).unwrap_or_default().to_owned(),
+            }
+        }
+    }
 }
 
 /// Rewrites a stream in pieces of `chunk` bytes.
@@ -156,15 +210,11 @@ pub(crate) fn events(stream: &[u8]) -> Vec<Value> {
 
 /// The events of a stream in the model.
 pub(crate) fn modelled_stream(stream: &[u8]) -> Vec<Numbered> {
-    let modelled = |event: &Value| match event["type"].as_str().unwrap() {
-        "response.created" => Event::Created,
-        "response.completed" => Event::Terminal {
-            output: event["response"]["output"].as_array().unwrap().clone(),
-        },
-        _ => modelled(event),
-    };
-    events(stream)
-        .iter()
-        .map(|event| (event["sequence_number"].as_u64(), modelled(event)))
-        .collect()
+    let events = events(stream);
+    events.iter().map(modelled_event).collect()
+}
+
+/// An event with its number, in the model.
+pub(crate) fn modelled_event(event: &Value) -> Numbered {
+    (event["sequence_number"].as_u64(), modelled(event))
 }

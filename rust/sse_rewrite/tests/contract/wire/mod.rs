@@ -1,4 +1,4 @@
-//! The rewriter of bytes: what the ledger decides must come out of it, and nothing else.
+//! The rewriter of bytes: what the engine decides must come out of it, and nothing else.
 
 mod api;
 mod bounds;
@@ -10,9 +10,10 @@ mod clean_streams;
 pub(crate) mod encoding;
 mod framing;
 mod kept_streams;
+pub(crate) mod layouts;
+mod open_items;
 mod parts;
 mod resumed;
 mod rounds;
-pub(crate) mod same_as_ledger;
 mod splicing;
 mod vocabulary;

@@ -55,23 +55,66 @@ fn a_count_over_the_whole_response_starts_at_0_in_each_item() {
 #[test]
 fn a_count_of_deltas_is_one_part() {
     let stream = stream(&[
+        ("content_part.added", Some(0)),
         ("output_text.delta", Some(0)),
         ("output_text.delta", Some(1)),
         ("output_text.delta", Some(2)),
         ("output_text.done", Some(3)),
     ]);
     let (sent, rewriter) = rewritten_in(7, &stream);
-    assert_eq!(indices(&sent), [Some(0); 4]);
+    assert_eq!(indices(&sent), [Some(0); 5]);
     assert_eq!(moved(&rewriter), 3);
 }
 
 #[test]
 fn a_missing_index_is_added_only_where_the_event_has_no_place_at_all() {
-    let placed = stream(&[("output_text.delta", None)]);
+    let placed = stream(&[("content_part.added", None), ("output_text.delta", None)]);
     assert_eq!(rewritten(&placed), placed);
     let unplaced = String::from_utf8(placed.clone()).unwrap();
     let unplaced = unplaced.replace(r#""item_id":"m","output_index":0"#, r#""item_id":"m""#);
     assert_ne!(unplaced.as_bytes(), placed);
     let sent = rewritten(unplaced.as_bytes());
-    assert_eq!(indices(&sent), [Some(0)]);
+    assert_eq!(indices(&sent), [Some(0); 2]);
+}
+
+#[test]
+fn a_second_part_without_an_index_gets_one() {
+    let stream = stream(&[
+        ("content_part.added", None),
+        ("content_part.done", None),
+        ("content_part.added", None),
+        ("output_text.delta", None),
+    ]);
+    let sent = rewritten(&stream);
+    assert_eq!(indices(&sent), [None, None, Some(1), Some(1)]);
+    assert_eq!(rewritten(&sent), sent);
+}
+
+#[test]
+fn a_part_that_was_never_opened_is_opened_with_the_number_of_its_place() {
+    let stream = stream(&[
+        ("output_text.delta", Some(3)),
+        ("output_text.delta", None),
+        ("content_part.added", Some(3)),
+        ("content_part.done", Some(3)),
+        ("output_text.delta", Some(4)),
+    ]);
+    let sent = rewritten(&stream);
+    let names: Vec<String> = events(&sent)[2..]
+        .iter()
+        .map(|event| event["type"].as_str().unwrap().replace("response.", ""))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "content_part.added",
+            "output_text.delta",
+            "output_text.delta",
+            "content_part.done",
+            "content_part.added",
+            "output_text.delta",
+        ]
+    );
+    assert_eq!(indices(&sent), [0, 0, 0, 0, 1, 1].map(Some));
+    assert_eq!(rewritten(&sent), sent);
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::model::{
-    Event, Numbered, added, call, done, lifecycle, message, reasoning, scoped, show, terminal,
-    unplaced,
+    Event, Numbered, added, blank, call, done, lifecycle, message, reasoning, scoped, show,
+    terminal, unplaced,
 };
 use crate::wire::encoding::{PLAIN, as_json, modelled_stream, rewritten};
 
@@ -34,8 +34,9 @@ fn whole() -> Vec<Numbered> {
     let mut events = vec![Event::Created];
     events.extend(lifecycle(0, &items[0]));
     events.extend([
-        added(1, items[1].clone()),
-        added(2, items[2].clone()),
+        added(1, blank(&items[1])),
+        added(2, blank(&items[2])),
+        scoped("content_part.added", 2, "msg_3", ""),
         scoped("function_call_arguments.delta", 1, "fc_2", "{}"),
         scoped("output_text.delta", 2, "msg_3", "so"),
         done(2, items[2].clone()),
@@ -102,9 +103,9 @@ fn once_an_announcement_is_seen_the_indices_must_go_on() {
     );
     let lines = lines(&stream);
     assert_eq!(lines[0], "added 2 message=msg_3");
-    assert_eq!(lines[3], "added 3 message=msg_5");
+    assert_eq!(lines[4], "added 3 message=msg_5");
     assert_eq!(
-        lines[6],
+        lines[8],
         "terminal reasoning=rs_1 | function_call=fc_2/call_2 | message=msg_3 | message=msg_5"
     );
 }
@@ -147,14 +148,18 @@ fn what_shows_no_place_passes() {
 }
 
 #[test]
-fn a_stream_that_starts_at_0_is_whole_even_without_created() {
+fn a_stream_without_a_beginning_is_joined_whatever_its_numbers() {
     let stream = from(0, vec![scoped("output_text.done", 0, "m", "x")]);
-    assert_eq!(
-        lines(&stream),
-        [
-            "added 0 message=m",
-            "content_part.added 0 m",
-            "output_text.done 0 m x"
-        ]
-    );
+    assert_eq!(lines(&stream), ["output_text.done 0 m x"]);
+}
+
+#[test]
+fn a_stream_that_begins_with_its_progress_is_not_joined() {
+    for begin in ["queued", "in_progress"] {
+        let begin = format!("data: {{\"type\":\"response.{begin}\",\"response\":{{}}}}\n\n");
+        let close = bytes(&from(1, vec![done(0, message("m", ""))]));
+        let sent = rewritten(&[begin.as_bytes(), &close].concat());
+        let sent = modelled_stream(&sent);
+        assert_eq!(show(&sent[1].1), "added 0 message=m");
+    }
 }
