@@ -245,7 +245,7 @@ def test_junit_has_a_case_for_each_rule(tmp_path: Path) -> None:
     assert run(CAPTURES / "simple-0.29.sse", "--junit", file)[0] == 1
     suite = parsed(file.read_bytes())[0]
     assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {
-        "tests": "11",
+        "tests": "12",
         "failures": "1",
         "errors": "0",
     }

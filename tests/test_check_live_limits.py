@@ -30,6 +30,13 @@ BEGUN = b"".join(
             "output_index": 0,
             "item": {"type": "message", "id": "msg_1", "content": []},
         },
+        {
+            "type": "response.content_part.added",
+            "item_id": "msg_1",
+            "output_index": 0,
+            "content_index": 0,
+            "part": {"type": "output_text", "text": ""},
+        },
     )
 )
 DELTA = (
