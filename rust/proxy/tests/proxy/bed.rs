@@ -63,6 +63,8 @@ pub(crate) async fn until<F: Future<Output = bool>>(mut is: impl FnMut() -> F) {
 
 /// An event as vLLM writes it.
 pub(crate) fn delta(number: usize, text: &str) -> Vec<u8> {
+    // Three events open the response.
+    let number = number + 1;
     format!(
         "event: response.output_text.delta\ndata: {{\"content_index\":0,\"delta\":\"{text}\",\"item_id\":\"msg_1\",\
          \"logprobs\":[],\"output_index\":0,\"sequence_number\":{number},\"type\":\"response.output_text.delta\"}}\n\n"
@@ -75,7 +77,9 @@ pub(crate) fn opening(id: &str) -> Vec<u8> {
     format!(
         "event: response.created\ndata: {{\"response\":{{\"id\":\"{id}\",\"output\":[]}},\"sequence_number\":0,\"type\":\"response.created\"}}\n\n\
          event: response.output_item.added\ndata: {{\"item\":{{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"status\":\"in_progress\",\"content\":[]}},\
-         \"output_index\":0,\"sequence_number\":1,\"type\":\"response.output_item.added\"}}\n\n"
+         \"output_index\":0,\"sequence_number\":1,\"type\":\"response.output_item.added\"}}\n\n\
+         event: response.content_part.added\ndata: {{\"content_index\":0,\"item_id\":\"msg_1\",\"output_index\":0,\
+         \"part\":{{\"type\":\"output_text\",\"text\":\"\",\"annotations\":[]}},\"sequence_number\":2,\"type\":\"response.content_part.added\"}}\n\n"
     )
     .into_bytes()
 }

@@ -279,9 +279,9 @@ async fn metrics_tell_of_streams_and_of_nobody() {
         "stable_ids_requests_total 1\n",
         "stable_ids_streams_open 0\n",
         // A second beginning is dropped, the deltas after it are numbered anew.
-        "stable_ids_frames_total{outcome=\"passed\"} 2\n",
-        "stable_ids_frames_total{outcome=\"rewritten\"} 4\n",
-        "stable_ids_changes_total{kind=\"dropped\"} 1\n",
+        "stable_ids_frames_total{outcome=\"passed\"} 3\n",
+        "stable_ids_frames_total{outcome=\"rewritten\"} 5\n",
+        "stable_ids_changes_total{kind=\"dropped\"} 2\n",
         "stable_ids_changes_total{kind=\"identity_kept\"} 1\n",
         "stable_ids_identities_changed_total{event=\"mentioned\",field=\"id\"} 1\n",
         "stable_ids_identities_changed_total{event=\"terminal\",field=\"call_id\"} 0\n",
